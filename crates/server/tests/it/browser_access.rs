@@ -1,4 +1,4 @@
-//! Pages in browsers: which may call, and which only pretend to be on this machine.
+//! Access by web pages: CORS, and protection against DNS rebinding.
 
 use http::Method;
 use latimer_server::{Server, Settings};
@@ -33,7 +33,7 @@ async fn unlisted_origin_cannot_call_agents() {
     }
     let listed = page.get("/a2a/tasks").await;
     assert_eq!((listed.status, listed.header("access-control-allow-origin")), (200, ""));
-    // Cards are for every page, and say so to everybody: caches give one answer to all.
+    // Cards allow every origin with a wildcard, so that caches can share one response.
     for caller in [&page, &server.client] {
         for path in [CARD, "/a2a/agents", "/a2a/agents/shouter/.well-known/agent-card.json"] {
             let card = caller.get(path).await;
@@ -80,7 +80,7 @@ async fn listed_origin_can_call_agents() {
                 }
             }
         }
-        // Errors can be read, too, and no cookie ever comes along.
+        // Errors have CORS headers, too; credentials are never allowed.
         for response in [page.get("/a2a/tasks").await, page.get("/a2a/tasks/none").await] {
             assert_eq!(response.header("access-control-allow-origin"), want, "{origin}");
             let exposed = response.header("access-control-expose-headers").contains("Retry-After");
@@ -90,7 +90,7 @@ async fn listed_origin_can_call_agents() {
         }
     }
     let listed = server.v1().get("/a2a/tasks").await;
-    assert_eq!(listed.header("vary"), "Origin", "whoever keeps it must ask again for a page");
+    assert_eq!(listed.header("vary"), "Origin", "a cached response must vary by origin");
     let preflight_response = preflight(&server.with_header("origin", APP), "/a2a", "POST").await;
     let varies: Vec<_> = preflight_response.headers.get_all("vary").iter().collect();
     assert_eq!(varies.len(), 2, "{varies:?}");
@@ -144,7 +144,7 @@ async fn loopback_server_rejects_foreign_hosts_in_every_binding() {
     for path in [CARD, "/a2a/agents", "/.well-known/agent.json", "/metrics"] {
         assert_eq!(evil.get(path).await.status, 403, "{path}");
     }
-    // Whether it is alive is no secret, and those who look do not know its name.
+    // Probes are exempt: they are public and may use any host name.
     for path in ["/health", "/ready"] {
         assert_eq!(evil.get(path).await.status, 200, "{path}");
     }
@@ -184,10 +184,10 @@ async fn loopback_server_rejects_foreign_origins() {
         let sent = page.post("/a2a", send_body("SendMessage", "hi")).await;
         assert_eq!(sent.status, status, "{origin}");
         assert_eq!(page.get("/a2a/tasks").await.status, status, "{origin}");
-        assert_eq!(page.get(CARD).await.status, 200, "{origin}: cards are for everybody");
+        assert_eq!(page.get(CARD).await.status, 200, "{origin}: cards allow every origin");
     }
     let listed = server.v1().get("/a2a/tasks").await.json();
-    assert_eq!(listed["totalSize"], 3, "nothing came of the others");
+    assert_eq!(listed["totalSize"], 3, "rejected calls created no tasks");
 }
 
 #[tokio::test]

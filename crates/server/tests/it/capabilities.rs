@@ -1,4 +1,5 @@
-//! What a card does not offer is refused, in the words of each binding and version.
+//! Calls that need a capability that the agent's card disables are rejected in each binding and
+//! version.
 
 use http::Method;
 use latimer_pb::{v0_3, v1};
@@ -12,11 +13,11 @@ use crate::support::{TestServer, message, send_body, start_server, test_agent, v
 
 const CARD: &str = "/.well-known/agent-card.json";
 
-/// An agent that does not stream.
+/// Creates an agent whose card disables streaming.
 fn non_streaming_agent(name: &str) -> Agent {
     let capabilities = AgentCapabilities { streaming: Some(false), ..Default::default() };
     let card = AgentCard { name: name.into(), capabilities, ..AgentCard::default() };
-    let extended = AgentCard { name: format!("{name} for friends"), ..AgentCard::default() };
+    let extended = AgentCard { name: format!("{name} extended"), ..AgentCard::default() };
     test_agent(name).with_card(card).with_extended_card(extended)
 }
 
@@ -24,7 +25,7 @@ fn rpc_body(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
 }
 
-/// A task that waits for an answer, so that nothing but the agent forbids a subscription.
+/// Creates an interrupted task, which can be subscribed to unless the agent forbids it.
 async fn create_waiting_task(server: &TestServer, path: &str) -> String {
     let response = server.v1().post(path, send_body("SendMessage", "ask")).await;
     response.json()["result"]["task"]["id"].as_str().unwrap().to_owned()
@@ -59,7 +60,7 @@ async fn json_rpc_rejects_streams_of_non_streaming_agent() {
         ("tasks/resubscribe", &task),
         ("tasks/subscribe", &task),
         ("tasks/sendSubscribe", oldest),
-        // Before any look at the task.
+        // The capability is checked before the task.
         ("SubscribeToTask", r#"{"id":"none"}"#),
     ] {
         let response = server.post("/a2a", rpc_body(method, params)).await;
@@ -69,7 +70,7 @@ async fn json_rpc_rejects_streams_of_non_streaming_agent() {
         let [event] = response.events().try_into().expect("one event");
         assert_eq!(event["error"]["code"], -32004, "{method}: {event}");
     }
-    // Nothing came of them.
+    // The rejected calls created no tasks.
     let listed = server.v1().get("/a2a/tasks").await.json();
     assert_eq!(listed["totalSize"], 1, "{listed}");
     let response = server.v1().post("/a2a", send_body("SendMessage", "hi")).await;
@@ -181,9 +182,9 @@ async fn resolved_agent_decides_whether_streaming_is_allowed() {
         assert_eq!(events[0]["error"]["code"].as_i64(), want, "{method} {params}");
     }
     let response = server.v1().post("/a2a", rpc_body("SendMessage", &by_metadata)).await;
-    assert_eq!(response.rpc_error_code(), 0, "without a stream it answers");
+    assert_eq!(response.rpc_error_code(), 0, "the agent accepts calls without a stream");
 
-    // The other way round: the card at the common address does not stream, the task's agent does.
+    // The primary agent does not stream, but the agent of the task does.
     let server = crate::support::start_server(
         Server::new(non_streaming_agent("quiet")).with_agent(test_agent("loud")),
     )
@@ -191,7 +192,7 @@ async fn resolved_agent_decides_whether_streaming_is_allowed() {
     let task = create_waiting_task(&server, "/a2a/agents/loud").await;
     let subscribed = r#"{"id":"none"}"#;
     let response = server.v1().post("/a2a", rpc_body("SubscribeToTask", subscribed)).await;
-    assert_eq!(response.rpc_error_code(), -32004, "before any look at the task");
+    assert_eq!(response.rpc_error_code(), -32004, "the capability is checked before the task");
     let body = message("hi").replacen('{', &format!(r#"{{"taskId":"{task}","#), 1);
     let follow_up = format!(r#"{{"message":{body}}}"#);
     let caller = server.v1().with_header("accept", "text/event-stream");
@@ -218,7 +219,7 @@ async fn stream_rejection_is_json_unless_events_are_accepted() {
             rpc_body("SendStreamingMessage", &tenant),
             events,
         ),
-        // Of others a stream is expected, and a stream it is.
+        // The primary agent streams, so its errors are events.
         ("/a2a", "*/*", rpc_body("SendStreamingMessage", "{}"), events),
         ("/a2a", "*/*", rpc_body("SubscribeToTask", r#"{"id":"none"}"#), events),
     ] {

@@ -1,4 +1,4 @@
-//! Cards: what they say, in which form, and for how long.
+//! Content, format and caching of cards.
 
 use http::Method;
 use latimer_protocol::card::{AgentCapabilities, AgentCard, AgentExtension, Severity, validate};
@@ -9,7 +9,7 @@ use crate::support::{send_http2, shouter_server, start_server, test_agent};
 
 const CARD: &str = "/.well-known/agent-card.json";
 
-/// Binding, version, URL and tenant of each interface.
+/// Returns binding, version, URL and tenant of each interface.
 fn interfaces(card: &Value) -> Vec<(String, String, String, Value)> {
     let text = |it: &Value, name: &str| it[name].as_str().unwrap_or_default().to_owned();
     let all = card["supportedInterfaces"].as_array().unwrap().iter();
@@ -72,7 +72,7 @@ async fn card_format_follows_version_and_path() {
     assert!(oldest.get("supportedInterfaces").is_none());
     assert_eq!(oldest["url"], format!("http://{}/a2a", server.address));
     assert_eq!(oldest["defaultInputModes"], json!(["text"]));
-    // A card needs no version, and none that nobody speaks is held against its reader.
+    // Card requests ignore unsupported versions.
     let other = server.with_header("a2a-version", "99.0").get(CARD).await;
     assert_eq!((other.status, other.json()), (200, superset));
 }
@@ -92,7 +92,7 @@ async fn unchanged_card_gets_304() {
     let same = server.with_header("if-modified-since", since).get(CARD).await;
     assert_eq!(same.status, 304);
     assert_eq!(server.with_header("if-none-match", "\"other\"").get(CARD).await.status, 200);
-    // Another form is another card.
+    // Each card format has its own ETag.
     assert_ne!(server.v1().get(CARD).await.header("etag"), tag);
     assert_eq!(server.v1().with_header("if-none-match", &*tag).get(CARD).await.status, 200);
     let head = server.send(Method::HEAD, CARD, "").await;
@@ -159,7 +159,7 @@ async fn card_urls_follow_host_and_trusted_proxy_headers() {
         assert_eq!(card.json()["url"], want, "{headers:?}");
         assert_eq!(card.header("vary").contains("X-Forwarded-Host"), trusts, "{headers:?}");
         let has_grpc = interfaces(&card.json()).iter().any(|(binding, ..)| binding == "GRPC");
-        assert_eq!(has_grpc, !want.contains("/team"), "gRPC cannot be below a path");
+        assert_eq!(has_grpc, !want.contains("/team"), "gRPC does not support a path prefix");
     }
     // HTTP/2 has no Host header.
     let server = start_server(shouter_server(Settings::default())).await;
@@ -187,7 +187,7 @@ async fn each_agent_has_its_own_card_urls() {
     let want = want.map(|(binding, version, url, tenant)| {
         (binding.to_owned(), version.to_owned(), url, tenant)
     });
-    assert_eq!(interfaces(&card), want, "0.3 cannot name one of several over gRPC");
+    assert_eq!(interfaces(&card), want, "gRPC 0.3 cannot select one of several agents");
     let oldest = server.get("/a2a/agents/one/.well-known/agent.json").await.json();
     assert_eq!(oldest["url"], own_url);
     let list = server.get("/a2a/agents").await;
@@ -219,7 +219,7 @@ async fn server_without_agents_serves_a_placeholder_card() {
 
 #[tokio::test]
 async fn extended_card_is_served_at_every_version_path() {
-    let extended = AgentCard { name: "shouter for friends".into(), ..AgentCard::default() };
+    let extended = AgentCard { name: "shouter extended".into(), ..AgentCard::default() };
     let server =
         start_server(Server::new(test_agent("shouter").with_extended_card(extended))).await;
     let public = server.get(CARD).await.json();
@@ -231,7 +231,7 @@ async fn extended_card_is_served_at_every_version_path() {
         server.v1().post("/a2a", rpc("GetExtendedAgentCard")).await.json()["result"].clone(),
     ];
     for card in newest {
-        assert_eq!(card["name"], "shouter for friends");
+        assert_eq!(card["name"], "shouter extended");
         assert_eq!(interfaces(&card), interfaces(&public));
         assert!(card.get("url").is_none());
     }
@@ -244,7 +244,7 @@ async fn extended_card_is_served_at_every_version_path() {
             .clone(),
     ];
     for card in older {
-        assert_eq!(card["name"], "shouter for friends");
+        assert_eq!(card["name"], "shouter extended");
         assert_eq!(card["url"], public["url"]);
     }
     let plain = server.v1().post("/a2a", rpc("GetAgentCard")).await.json();
@@ -303,7 +303,7 @@ async fn changed_card_replaces_the_cached_one() {
     let server = start_server(Server::new(agent).with_agent(shouter_agent())).await;
     let list = "/a2a/agents";
     let mut tags = Vec::new();
-    for description in ["", "knows more", "knows all"] {
+    for description in ["", "first change", "second change"] {
         card_handle
             .set(AgentCard { description: description.into(), ..(*card_handle.card()).clone() });
         let (card, all) = (server.get(CARD).await, server.get(list).await);

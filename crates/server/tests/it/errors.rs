@@ -1,4 +1,4 @@
-//! Errors in the form of each binding, and never a page of the framework.
+//! Errors have the format of their binding, never that of the HTTP framework.
 
 use http::Method;
 use latimer_protocol::{Error, ErrorKind};
@@ -38,7 +38,7 @@ async fn malformed_json_rpc_gets_a_json_rpc_error() {
         assert_eq!(response.json()["id"], id, "{body}");
         assert_eq!(response.json()["error"]["data"][0]["domain"], "a2a-protocol.org", "{body}");
     }
-    // Nested beyond all reason.
+    // Excessive nesting.
     let deep = "[".repeat(100_000);
     assert_eq!(server.v1().post("/a2a", deep).await.rpc_error_code(), -32700);
 }
@@ -90,7 +90,7 @@ async fn http_json_reports_route_errors() {
         assert_eq!(error["code"], status, "{method} {path}");
         assert_eq!(error["details"][0]["@type"], "type.googleapis.com/google.rpc.ErrorInfo");
     }
-    // 0.3 in the words of 0.3.
+    // 0.3 errors have the 0.3 format.
     let older = server.get("/a2a/v1/tasks/none").await;
     assert_eq!(older.status, 404);
     assert_eq!(older.json()["code"], -32001);
@@ -177,7 +177,7 @@ async fn every_error_has_its_code_status_and_headers() {
         for response in [&rpc, &rest] {
             assert_eq!(!response.header("retry-after").is_empty(), is_retryable, "{kind:?}");
         }
-        // Before a stream begins it is the one event of JSON-RPC, and a status of HTTP+JSON.
+        // An error before the stream starts is an event over JSON-RPC and a status over HTTP+JSON.
         let stream = server.v1().post("/a2a", send_body("SendStreamingMessage", "hi")).await;
         assert_eq!(stream.status, status, "{kind:?}");
         let content_type = if about_sender { "application/json" } else { "text/event-stream" };

@@ -1,4 +1,4 @@
-//! gRPC, of both packages, with the stubs of tonic on the other side.
+//! gRPC of both packages, called with tonic clients.
 
 use std::net::SocketAddr;
 
@@ -181,13 +181,13 @@ async fn malformed_grpc_call_gets_a_grpc_status() {
 async fn compressed_message_is_rejected_with_accepted_encoding() {
     let server = start_server(shouter_server(Settings::default())).await;
     let grpc = server.with_header("content-type", "application/grpc");
-    // Whether it is compressed, its length, and the id `none`.
+    // gRPC frame: compressed flag, length, and a message with the id `none`.
     let (plain, compressed) = ("\0\0\0\0\u{6}\u{12}\u{4}none", "\u{1}\0\0\0\u{6}\u{12}\u{4}none");
     for (service, encoding, body, want, accepted) in [
         ("lf.a2a.v1.A2AService", "gzip", compressed, "12", "identity"),
         ("a2a.v1.A2AService", "gzip", compressed, "12", "identity"),
         ("lf.a2a.v1.A2AService", "identity", compressed, "13", ""),
-        // What could be compressed need not be.
+        // A declared encoding does not require compression.
         ("lf.a2a.v1.A2AService", "gzip", plain, "5", ""),
     ] {
         let caller = grpc.with_header("grpc-encoding", encoding);
@@ -224,7 +224,7 @@ async fn metadata_carries_extensions_and_resume_cursor() {
             Request::new(v1::SubscribeToTaskRequest { id: task.id.clone(), ..Default::default() });
         request.metadata_mut().insert("last-event-id", seen.to_string().parse().unwrap());
         let remaining = client.subscribe_to_task(request).await.unwrap().into_inner();
-        assert_eq!(remaining.count().await, events.len() - seen, "behind {seen}");
+        assert_eq!(remaining.count().await, events.len() - seen, "after {seen}");
     }
 }
 
@@ -250,7 +250,7 @@ async fn oversized_grpc_message_is_rejected() {
     let mut client = v1_client(server.address).await;
     let status = client.send_message(send_request(&"x".repeat(2000))).await.unwrap_err();
     assert_eq!((status.code(), &*reason(&status)), (Code::InvalidArgument, "INVALID_REQUEST"));
-    assert!(client.send_message(send_request("hi")).await.is_ok(), "the connection is still good");
+    assert!(client.send_message(send_request("hi")).await.is_ok(), "the connection can be reused");
 }
 
 #[tokio::test]

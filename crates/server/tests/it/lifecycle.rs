@@ -1,4 +1,4 @@
-//! For whoever runs the server.
+//! Probes, metrics, startup and shutdown.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn health_and_readiness_are_reported() {
 async fn call_metrics_have_no_caller_supplied_labels() {
     let server = start_server(shouter_server(Settings::default())).await;
     server.v1().post("/a2a", send_body("SendMessage", "a secret")).await;
-    server.v1().get("/a2a/tasks/unheard-of").await;
+    server.v1().get("/a2a/tasks/unknown-id").await;
     server.post("/a2a", "nonsense").await;
     let response = server.get("/metrics").await;
     assert_eq!(response.status, 200);
@@ -36,7 +36,7 @@ async fn call_metrics_have_no_caller_supplied_labels() {
     ] {
         assert!(response.text().lines().any(|it| it == line), "{line} in\n{}", response.text());
     }
-    assert!(!response.text().contains("secret") && !response.text().contains("unheard"));
+    assert!(!response.text().contains("secret") && !response.text().contains("unknown-id"));
 }
 
 #[tokio::test]
@@ -108,12 +108,15 @@ async fn shutdown_rejects_new_calls_and_ends_streams() {
     let refused = client.v1().post("/a2a", send_body("SendMessage", "hi")).await;
     assert_eq!(refused.rpc_error_code(), -31503, "{}", refused.text());
     assert!(!refused.header("retry-after").is_empty());
-    assert_eq!(client.get("/health").await.status, 200, "it is still alive");
+    assert_eq!(client.get("/health").await.status, 200, "the process is still live");
     let stream = streaming.await.unwrap();
     let events = stream.events();
     assert_eq!(events.last().unwrap()["error"]["code"], -31503, "{events:?}");
     stopping.await.unwrap();
-    assert!(tokio::net::TcpStream::connect(client.address).await.is_err(), "nobody listens");
+    assert!(
+        tokio::net::TcpStream::connect(client.address).await.is_err(),
+        "the listener is closed"
+    );
 }
 
 #[tokio::test]
@@ -142,7 +145,7 @@ async fn invalid_settings_fail_startup() {
         assert!(error.to_string().starts_with(name), "{error}");
     }
     let error =
-        shouter_server(Settings::default()).primary("nobody").bind("127.0.0.1:0").listen().await;
+        shouter_server(Settings::default()).primary("unknown").bind("127.0.0.1:0").listen().await;
     assert!(error.is_err());
     let error = shouter_server(Settings::default()).bind("256.0.0.1:x").listen().await.unwrap_err();
     assert_eq!(error.to_string(), "cannot listen on 256.0.0.1:x");

@@ -1,4 +1,4 @@
-//! What a stranger may cost, and what it is told.
+//! Limits on requests and connections, and their errors.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn oversized_body_is_rejected_in_each_binding() {
     let body = format!(r#"{{"message":{}}}"#, message(&long));
     let rest = server.v1().post("/a2a/message:send", body).await;
     assert_eq!((rest.status, rest.json()["error"]["code"].as_i64()), (413, Some(413)));
-    // One that does not say how long it is.
+    // A chunked body has no declared length.
     let body = send_body("SendMessage", &long);
     let chunked = format!(
         "POST /a2a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
@@ -50,9 +50,13 @@ async fn full_store_rejects_new_tasks_until_one_finishes() {
     let rest = server.v1().post("/a2a/message:send", body.clone()).await;
     assert_eq!(rest.status, 503, "{}", rest.text());
     for refused in [&rpc, &rest] {
-        assert!(!refused.header("retry-after").is_empty(), "it is worth another try");
+        assert!(!refused.header("retry-after").is_empty(), "a full store is a temporary error");
     }
-    assert_eq!(server.v1().get(&format!("/a2a/tasks/{id}")).await.status, 200, "it is still there");
+    assert_eq!(
+        server.v1().get(&format!("/a2a/tasks/{id}")).await.status,
+        200,
+        "the stored task is not evicted"
+    );
     let canceled = server.v1().send(Method::POST, &format!("/a2a/tasks/{id}:cancel"), "").await;
     assert_eq!(canceled.status, 200);
     assert_eq!(server.v1().post("/a2a/message:send", body).await.status, 200);
@@ -86,7 +90,7 @@ async fn slow_body_times_out() {
 async fn slow_headers_time_out() {
     let limits = HttpLimits { header_timeout: Duration::from_millis(50), ..HttpLimits::default() };
     let server = start_server(shouter_server(with_http_limits(limits))).await;
-    // Nothing, the beginning of a request, and the beginning of HTTP/2's.
+    // No bytes, part of an HTTP/1.1 request, and part of the HTTP/2 preface.
     for bytes in [&b""[..], b"POST /a2a HTTP/1.1\r\nhost:", b"PRI * HT"] {
         let waited = server.send_raw(bytes, |_| false);
         let waited = tokio::time::timeout(Duration::from_secs(5), waited).await;
@@ -140,7 +144,7 @@ async fn connection_beyond_the_limit_waits() {
     };
     let server = start_server(shouter_server(with_http_limits(limits))).await;
     let first = tokio::net::TcpStream::connect(server.address).await.unwrap();
-    // The first one sends nothing, and makes room when its time is up.
+    // The first connection sends nothing and is closed at the header timeout.
     let response = server.send(Method::GET, "/health", "").await;
     assert_eq!(response.status, 200);
     drop(first);

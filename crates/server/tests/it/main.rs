@@ -1,4 +1,4 @@
-//! The server as its callers see it, through real sockets.
+//! Tests of the server over TCP connections.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 

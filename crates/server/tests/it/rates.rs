@@ -1,4 +1,4 @@
-//! How often and how much one caller may ask, and what it is told.
+//! Rate limits and quotas of callers.
 
 use http::{HeaderMap, Method};
 use latimer_pb::v1;
@@ -12,7 +12,8 @@ use tonic::transport::Endpoint;
 
 use crate::support::{TestClient, TestServer, message, send_body, start_server, test_agent};
 
-/// Whoever says so is somebody; `nobody` may come without a name, and the rest not at all.
+/// Authenticates the bearer token as the caller's name. `nobody` is anonymous and `wrong` is
+/// rejected.
 fn caller_from_bearer(headers: &HeaderMap) -> Option<Principal> {
     match headers.get("authorization")?.to_str().ok()?.strip_prefix("Bearer ")? {
         "wrong" => None,
@@ -46,7 +47,7 @@ fn client_for(server: &TestServer, name: &str) -> TestClient {
     server.v1().with_header("authorization", format!("Bearer {name}"))
 }
 
-/// Six requests' worth in a minute, all of which may come at once.
+/// Limits a caller to a weight of six per minute, all of which may be used at once.
 fn six_per_minute() -> RateLimit {
     RateLimit { per_minute: 6, burst: 6, ..RateLimit::default() }
 }
@@ -56,7 +57,7 @@ async fn rate_limited_caller_gets_retry_after() {
     let server = server_with_rate(six_per_minute()).await;
     let (alice, bob) = (client_for(&server, "alice"), client_for(&server, "bob"));
     assert_eq!(alice.post("/a2a", send_body("SendMessage", "hi")).await.rpc_error_code(), 0);
-    assert_eq!(alice.get("/a2a/tasks/none").await.status, 404, "a look weighs one");
+    assert_eq!(alice.get("/a2a/tasks/none").await.status, 404, "GetTask weighs one");
     let rest = alice.get("/a2a/tasks/none").await;
     let error = rest.json()["error"].clone();
     assert_eq!((rest.status, &error["details"][0]["reason"]), (429, &"RATE_LIMITED".into()));
@@ -70,11 +71,7 @@ async fn rate_limited_caller_gets_retry_after() {
     let stream = alice.post("/a2a", send_body("SendStreamingMessage", "hi")).await;
     assert_eq!((stream.status, stream.header("content-type")), (429, "application/json"));
     let junk = alice.post("/a2a", "{").await;
-    assert_eq!(
-        (junk.status, junk.rpc_error_code()),
-        (429, -31429),
-        "what cannot be read counts, too"
-    );
+    assert_eq!((junk.status, junk.rpc_error_code()), (429, -31429), "invalid requests count, too");
 
     let endpoint = Endpoint::from_shared(format!("http://{}", server.address)).unwrap();
     let mut newest = v1::client::A2aServiceClient::new(endpoint.connect().await.unwrap());
@@ -87,7 +84,7 @@ async fn rate_limited_caller_gets_retry_after() {
     assert_eq!(
         bob.post("/a2a", send_body("SendMessage", "hi")).await.rpc_error_code(),
         0,
-        "others are served"
+        "other callers are not limited"
     );
     for path in ["/health", "/ready", "/metrics"] {
         assert_eq!(alice.get(path).await.status, 200, "{path}");
@@ -108,14 +105,18 @@ async fn anonymous_callers_are_limited_by_client_ip() {
     };
     assert_eq!(send_seven("192.0.2.1").await, 429);
     assert_eq!(from("192.0.2.2").get("/a2a/tasks/none").await.status, 404);
-    // Whatever stands before it, it is the address that the proxy saw.
+    // Only the last address counts, which the proxy added.
     assert_eq!(from("192.0.2.9, 192.0.2.1").get("/a2a/tasks/none").await.status, 429);
     assert_eq!(send_seven("2001:db8:1:100::1").await, 429);
-    assert_eq!(from("2001:db8:1:1ff::9").get("/a2a/tasks/none").await.status, 429, "one customer");
+    assert_eq!(
+        from("2001:db8:1:1ff::9").get("/a2a/tasks/none").await.status,
+        429,
+        "same /56 network"
+    );
     assert_eq!(from("2001:db8:1:200::1").get("/a2a/tasks/none").await.status, 404);
     let card = from("192.0.2.1").get("/.well-known/agent-card.json").await;
     assert_eq!((card.status, card.header("retry-after").is_empty()), (429, false));
-    // Callers on this machine are not counted.
+    // Loopback callers are exempt.
     for _ in 0..20 {
         assert_eq!(client_for(&server, "nobody").get("/a2a/tasks/none").await.status, 404);
     }
@@ -125,7 +126,7 @@ async fn anonymous_callers_are_limited_by_client_ip() {
     for _ in 0..7 {
         last = client_for(&including_loopback, "nobody").get("/a2a/tasks/none").await.status;
     }
-    assert_eq!(last, 429, "unless that is asked for");
+    assert_eq!(last, 429, "`include_loopback` limits them, too");
 }
 
 #[tokio::test]
@@ -140,7 +141,7 @@ async fn rate_limit_ignores_forwarded_ip_of_untrusted_peer() {
         let caller = server.v1().with_header("x-forwarded-for", format!("192.0.2.{number}"));
         last = caller.get("/a2a/tasks/none").await.status;
     }
-    assert_eq!(last, 429, "it is the peer that counts, whatever it says");
+    assert_eq!(last, 429, "only the address of the peer counts");
 }
 
 #[tokio::test]
@@ -155,7 +156,7 @@ async fn repeated_auth_failures_block_the_client_ip() {
     }
     for name in ["wrong", "alice"] {
         let refused = from(name, "192.0.2.1").get("/a2a/tasks").await;
-        assert_eq!(refused.status, 429, "{name}: nobody learns whether it would have been right");
+        assert_eq!(refused.status, 429, "{name}: valid credentials are rejected, too");
         assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
         let rpc = from(name, "192.0.2.1").post("/a2a", send_body("SendMessage", "hi")).await;
         assert_eq!((rpc.status, rpc.rpc_error_code()), (429, -31429), "{name}");
@@ -185,7 +186,7 @@ async fn task_quota_is_released_when_tasks_finish() {
         caller.post("/a2a", send_body("SendMessage", text)).await.json()
     };
     let id = |sent: &serde_json::Value| sent["result"]["task"]["id"].as_str().unwrap().to_owned();
-    // Those that answer, with a task or without, leave nothing behind.
+    // Finished tasks and direct replies use no quota.
     for text in ["hi", "say", "hi", "say"] {
         assert!(send_message(&alice, text).await["error"].is_null(), "{text}");
     }
@@ -197,8 +198,8 @@ async fn task_quota_is_released_when_tasks_finish() {
     assert!(refused.text().contains("too many unfinished tasks"), "{}", refused.text());
     let body = format!(r#"{{"message":{}}}"#, message("hi"));
     assert_eq!(alice.post("/a2a/message:send", body).await.status, 429);
-    assert!(send_message(&bob, "hi").await["error"].is_null(), "others have their own");
-    // One that goes on is no new one.
+    assert!(send_message(&bob, "hi").await["error"].is_null(), "each caller has its own quota");
+    // A follow-up is not a new task.
     let follow_up = message("done").replacen('{', &format!(r#"{{"taskId":"{first}","#), 1);
     let body = format!(r#"{{"message":{follow_up}}}"#);
     assert_eq!(alice.post("/a2a/message:send", body).await.status, 200);
@@ -211,7 +212,7 @@ async fn task_quota_is_released_when_tasks_finish() {
     for _ in 0..2 {
         assert!(
             send_message(&alice, "ask").await["error"].is_null(),
-            "those that were canceled are over"
+            "canceled tasks use no quota"
         );
     }
     assert_eq!(send_message(&alice, "ask").await["error"]["code"], -31429);
@@ -259,7 +260,7 @@ async fn stream_quota_is_released_when_streams_close() {
     let server =
         server_with_limits(CallerLimits { max_streams: 1, ..CallerLimits::default() }).await;
     let (alice, bob) = (client_for(&server, "alice"), client_for(&server, "bob"));
-    // Streams that end, end.
+    // Ended streams use no quota.
     for _ in 0..3 {
         let events = alice.post("/a2a", send_body("SendStreamingMessage", "hi")).await.events();
         assert!(events[0]["error"].is_null(), "{events:?}");
@@ -273,8 +274,8 @@ async fn stream_quota_is_released_when_streams_close() {
     let subscribed = alice.get(&format!("/a2a/tasks/{id}:subscribe")).await;
     assert_eq!(subscribed.status, 429, "{}", subscribed.text());
     let events = bob.post("/a2a", send_body("SendStreamingMessage", "hi")).await.events();
-    assert!(events[0]["error"].is_null(), "others have their own");
-    // A connection that is gone is a stream that is closed, as soon as that is noticed.
+    assert!(events[0]["error"].is_null(), "each caller has its own quota");
+    // The stream of a closed connection uses quota until the server notices.
     drop(stream);
     loop {
         let response = alice.post("/a2a", send_body("SendStreamingMessage", "hi")).await;
@@ -285,7 +286,7 @@ async fn stream_quota_is_released_when_streams_close() {
     }
 }
 
-/// A stream whose beginning is read, and whose end may never come.
+/// Opens a stream and leaves its response unread.
 async fn open_stream(server: &TestServer, name: &str, text: &str) -> TcpStream {
     let body = send_body("SendStreamingMessage", text);
     let request = format!(

@@ -1,4 +1,4 @@
-//! Where everything is.
+//! Paths of bindings, versions and agents.
 
 use http::Method;
 use latimer_protocol::Version;
@@ -50,18 +50,18 @@ async fn http_json_1_0_serves_all_routes() {
     assert_eq!((got.status, &got.json()["id"]), (200, &task["id"]));
     let listed = caller.get("/a2a/tasks?pageSize=10").await;
     assert_eq!(listed.json()["totalSize"], 1);
-    // A tenant before the path, and the agent's own mount, lead to the same task.
+    // A tenant segment and the path of the agent lead to the same task.
     for path in ["/a2a/shouter/tasks", "/a2a/agents/shouter/tasks"] {
         assert_eq!(caller.get(path).await.json()["totalSize"], 1, "{path}");
     }
     let canceled = caller.send(Method::POST, &format!("/a2a/tasks/{id}:cancel"), "").await;
     assert_eq!(canceled.json()["status"]["state"], "TASK_STATE_CANCELED");
-    // It is a look at a task with a strange name, and nothing is canceled by looking.
+    // GET reads a task whose id ends in `:cancel`; it cancels nothing.
     let fetched = caller.get(&format!("/a2a/tasks/{id}:cancel")).await;
     assert_eq!(fetched.status, 404);
     let stream = caller.post("/a2a/message:stream", body).await;
     assert_eq!(stream.header("content-type"), "text/event-stream");
-    // A subscription by either verb; the task is over, and the address is found.
+    // Both methods reach the subscription, which fails because the task has ended.
     for method in [Method::GET, Method::POST] {
         let response = caller.send(method.clone(), &format!("/a2a/tasks/{id}:subscribe"), "").await;
         let reason = &response.json()["error"]["details"][0]["reason"];
@@ -102,14 +102,14 @@ async fn legacy_rest_returns_bare_tasks() {
     assert_eq!((&task["status"], &task["sessionId"]), (&json!("inputRequired"), &json!("s1")));
     let id = task["id"].as_str().unwrap().to_owned();
     let got = server.get(&format!("/a2a/tasks/{id}")).await;
-    assert_eq!(got.json()["status"], "inputRequired", "in the shape it was made in");
+    assert_eq!(got.json()["status"], "inputRequired", "in the format it was created in");
     let newest = server.v1().get(&format!("/a2a/tasks/{id}")).await;
     assert_eq!(newest.json()["status"]["state"], "TASK_STATE_INPUT_REQUIRED");
     let canceled = server.send(Method::POST, &format!("/a2a/tasks/{id}/cancel"), "").await;
     assert_eq!(canceled.json()["status"], "cancelled");
     let unknown = server.send(Method::POST, "/a2a/tasks/none/cancel", "").await;
     assert_eq!((unknown.status, unknown.json()["error"].is_string()), (404, true));
-    // A task of 1.0 is shown as one.
+    // A task created in 1.0 has the 1.0 format.
     let created = server.v1().post("/a2a", send_body("SendMessage", "hi")).await;
     let id = created.json()["result"]["task"]["id"].as_str().unwrap().to_owned();
     let got = server.get(&format!("/a2a/tasks/{id}")).await;
@@ -128,7 +128,7 @@ async fn legacy_rest_cancels_only_unfinished_tasks() {
     for (text, final_state, status) in [("hi", "completed", 409), ("ask", "cancelled", 200)] {
         let task = server.post("/a2a/tasks/send", send_legacy(text)).await.json();
         let path = format!("/a2a/tasks/{}", task["id"].as_str().unwrap());
-        // With a body or without, once and again: the answer is the same.
+        // The result is the same with and without a body, and when repeated.
         for body in ["", "{}", ""] {
             let caller = server.with_header("content-type", "application/json");
             let response = caller.send(Method::POST, &format!("{path}/cancel"), body).await;
@@ -142,7 +142,7 @@ async fn legacy_rest_cancels_only_unfinished_tasks() {
         }
         assert_eq!(server.get(&path).await.json()["status"], final_state, "{text}");
     }
-    // 1.0 says the same with its own status.
+    // 1.0 has another status for the same error.
     let created = server.post("/a2a/tasks/send", send_legacy("hi")).await.json();
     let path = format!("/a2a/tasks/{}:cancel", created["id"].as_str().unwrap());
     let newest = server.v1().send(Method::POST, &path, "").await;
@@ -156,7 +156,7 @@ async fn v1_path_segment_is_a_tenant_for_declared_1_0() {
     let server = start_server(server).await;
     let body = format!(r#"{{"message":{}}}"#, message("hi"));
     let response = server.v1().post("/a2a/v1/message:send", body.clone()).await;
-    assert_eq!(response.status, 400, "there is no agent v1");
+    assert_eq!(response.status, 400, "no agent is named v1");
     let response = server.v1().post("/a2a/other/message:send", body).await;
     assert_eq!(response.status, 200);
 }
@@ -227,7 +227,7 @@ async fn merged_routes_take_precedence_and_router_embeds() {
     assert_eq!(
         server.v1().post("/", send_body("SendMessage", "hi")).await.rpc_error_code(),
         0,
-        "one path, two uses"
+        "POST on the same path reaches the server"
     );
     assert_eq!(server.v1().post("/a2a", send_body("SendMessage", "hi")).await.status, 200);
     assert_eq!(server.get("/nothing").await.json()["error"]["code"], 404);

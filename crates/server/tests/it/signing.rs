@@ -1,4 +1,4 @@
-//! Signed cards, and the keys that prove them.
+//! Signed cards and published keys.
 
 use http::Method;
 use latimer_protocol::card::{
@@ -21,7 +21,7 @@ fn keyring() -> Keyring {
     Keyring::new(new_key()).unwrap()
 }
 
-/// What the published keys prove of a card.
+/// Verifies a card with the published keys.
 async fn verify_with_published_keys(
     client: &TestClient,
     card: &Value,
@@ -46,7 +46,8 @@ async fn every_signable_card_format_verifies_with_the_jwks() {
         all["agents"][0].clone(),
         all["agents"][1].clone(),
     ] {
-        let verified = verify_with_published_keys(&server, &card).await.expect("it holds");
+        let verified =
+            verify_with_published_keys(&server, &card).await.expect("the signature is valid");
         assert_eq!(verified.kid, keyring.kid());
         assert_eq!(json!(verified.card.supported_interfaces), card["supportedInterfaces"]);
         let mut forged = card.clone();
@@ -61,16 +62,16 @@ async fn every_signable_card_format_verifies_with_the_jwks() {
 
 #[tokio::test]
 async fn extended_card_is_signed() {
-    let extended = AgentCard { name: "for friends".into(), ..AgentCard::default() };
+    let extended = AgentCard { name: "extended".into(), ..AgentCard::default() };
     let server = Server::new(test_agent("shouter").with_extended_card(extended));
     let server = start_server(server.with_keyring(keyring())).await;
     let card = server.v1().get("/a2a/extendedAgentCard").await.json();
     assert_eq!(
-        verify_with_published_keys(&server, &card).await.expect("it holds").card.name,
-        "for friends"
+        verify_with_published_keys(&server, &card).await.expect("the signature is valid").card.name,
+        "extended"
     );
     let older = server.get("/v1/card").await.json();
-    assert!(older.get("signatures").is_none(), "0.3 has no room for it");
+    assert!(older.get("signatures").is_none(), "0.3 extended cards have no signatures");
 }
 
 #[tokio::test]
@@ -84,13 +85,13 @@ async fn card_is_signed_for_each_server_address() {
         assert_eq!(verified.card.supported_interfaces[0].url, format!("http://{host}/a2a"));
         signatures.push(card["signatures"][0]["signature"].clone());
     }
-    assert_eq!(signatures[0], signatures[3], "what is written once is kept");
+    assert_eq!(signatures[0], signatures[3], "the signature of an address is cached");
     signatures.sort_by_key(ToString::to_string);
     signatures.dedup();
     assert_eq!(signatures.len(), 3);
 }
 
-/// Otherwise anybody could have a card signed that leads its readers to them.
+/// A signature would make a forged host look trustworthy.
 #[tokio::test]
 async fn card_for_an_unverified_host_is_not_signed() {
     let settings = Settings { allowed_hosts: vec!["*".to_owned()], ..Settings::default() };
@@ -109,7 +110,7 @@ async fn card_for_an_unverified_host_is_not_signed() {
     let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     let proxied = Settings { trusted_proxies, ..settings.clone() };
     let proxied = start_server(shouter_server(proxied).with_keyring(keyring())).await;
-    // What a proxy says may be what its caller said.
+    // A proxy may forward a header of the client.
     for header in [("x-forwarded-host", "agents.example"), ("forwarded", "host=agents.example")] {
         let card = proxied.with_header(header.0, header.1).get(CARD).await.json();
         assert_eq!(card["supportedInterfaces"][0]["url"], "http://agents.example/a2a");
@@ -119,7 +120,8 @@ async fn card_for_an_unverified_host_is_not_signed() {
     let server = shouter_server(settings).public_url("https://agents.example");
     let public = start_server(server.with_keyring(keyring())).await;
     let card = public.with_header("host", "evil.example").get(CARD).await.json();
-    let verified = verify_with_published_keys(&public, &card).await.expect("it holds");
+    let verified =
+        verify_with_published_keys(&public, &card).await.expect("the signature is valid");
     assert_eq!(verified.card.supported_interfaces[0].url, "https://agents.example/a2a");
 }
 
@@ -146,10 +148,16 @@ async fn rotated_keys_keep_former_signatures_valid() {
         (&after, &old_card, former.kid()),
         (&after, &new_card, next.kid()),
     ] {
-        assert_eq!(verify_with_published_keys(server, card).await.expect("it holds").kid, kid);
+        assert_eq!(
+            verify_with_published_keys(server, card).await.expect("the signature is valid").kid,
+            kid
+        );
     }
     let next_only = serve(Keyring::new(next).unwrap()).await;
-    assert!(verify_with_published_keys(&next_only, &old_card).await.is_err(), "it is withdrawn");
+    assert!(
+        verify_with_published_keys(&next_only, &old_card).await.is_err(),
+        "the former key is no longer published"
+    );
 }
 
 #[tokio::test]
@@ -192,7 +200,7 @@ async fn author_signed_card_is_served_unchanged() {
     let card = server.get(CARD).await.json();
     assert_eq!(card["signatures"], json!(signatures));
     let keys = KeySet::from([author.verifying_key().unwrap()]);
-    let verified = verify(&card, &keys, &VerifyPolicy::default()).expect("it holds");
+    let verified = verify(&card, &keys, &VerifyPolicy::default()).expect("the signature is valid");
     assert_eq!(verified.kid, author.kid());
 }
 

@@ -25,7 +25,7 @@ fn event(number: u64, text: &str) -> Result<StreamEvent, Error> {
     Ok(StreamEvent { revision: Some(Revision::new(number)), event, finality: Finality::More })
 }
 
-/// A server whose streams have these events, and then end or go silent.
+/// Starts a server whose streams have these events and then end or stay open.
 async fn scripted_stream_server(
     settings: Settings,
     events: fn() -> Events,
@@ -56,7 +56,7 @@ async fn ready_events_are_sent_in_one_chunk() {
     let first = r#"{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"m1","role":"ROLE_AGENT","parts":[{"text":"x"}]}}}"#;
     assert!(response.text().starts_with(&format!("id: 1\ndata: {first}\n\nid: 2\n")));
     assert_eq!(response.events().len(), 4);
-    assert!(response.text().ends_with("}\n\n"), "nothing behind the last event");
+    assert!(response.text().ends_with("}\n\n"), "the body ends with the last event");
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn failed_stream_ends_with_an_error_event() {
     let events = response.events();
     assert_eq!(events.len(), 2);
     assert_eq!((&events[1]["id"], &events[1]["error"]["code"]), (&json!(1), &json!(-31503)));
-    assert!(!response.text().contains("event:"), "one client knows no names");
+    assert!(!response.text().contains("event:"), "one client does not support event names");
     let body = format!(r#"{{"message":{}}}"#, message("hi"));
     let response = server.v1().post("/a2a/message:stream", body).await;
     assert_eq!(response.events()[1]["error"]["status"], "UNAVAILABLE");
@@ -164,11 +164,11 @@ async fn stream_resumes_after_any_event() {
     for (index, seen) in ids.iter().enumerate() {
         let caller = server.v1().with_header("last-event-id", *seen);
         let remaining = caller.get(&format!("/a2a/tasks/{id}:subscribe")).await;
-        assert_eq!(remaining.events(), complete.events()[index + 1..], "behind {seen}");
+        assert_eq!(remaining.events(), complete.events()[index + 1..], "after {seen}");
     }
 }
 
-/// Says when it is dropped.
+/// Counts drops.
 struct DropCounter(Arc<AtomicUsize>);
 
 impl Drop for DropCounter {
@@ -205,5 +205,5 @@ async fn disconnected_reader_drops_its_stream() {
         }
     })
     .await
-    .expect("the stream is dropped when its reader is gone");
+    .expect("the stream is dropped when its reader disconnects");
 }

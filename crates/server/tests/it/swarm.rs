@@ -1,4 +1,4 @@
-//! Directives of a swarm, and who may give them.
+//! Routing and authorization of swarm directives.
 
 use async_trait::async_trait;
 use http::HeaderMap;
@@ -95,7 +95,7 @@ async fn directive_without_handler_is_a_plain_message() {
     assert_eq!(result, (json!("TASK_STATE_COMPLETED"), json!("HELLO")));
 }
 
-/// An agent that knows what it is for only when it is served, and is not well.
+/// Agent that sets its description when it is published, and reports that it is unhealthy.
 #[derive(Debug)]
 struct LateCardExecutor;
 

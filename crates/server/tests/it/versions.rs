@@ -1,4 +1,4 @@
-//! One address, every version.
+//! All versions are served on one path.
 
 use latimer_protocol::binding::VersionPolicy;
 use latimer_protocol::{CallResponse, Dialect, Reply};
@@ -34,15 +34,15 @@ async fn v0_1_task_keeps_its_format_in_shared_methods() {
     server.post("/a2a", rpc_body("tasks/send", params)).await;
     let got = server.post("/a2a", rpc_body("tasks/get", r#"{"id":"t1"}"#)).await.json();
     assert!(got["result"].get("kind").is_none(), "{got}");
-    assert!(got["result"].get("history").is_none(), "nobody asked for it: {got}");
+    assert!(got["result"].get("history").is_none(), "0.1 returns no history by default: {got}");
     let got =
         server.post("/a2a", rpc_body("tasks/get", r#"{"id":"t1","historyLength":5}"#)).await.json();
     assert!(!got["result"]["history"].as_array().unwrap().is_empty());
-    // Whoever says 0.3 gets 0.3.
+    // A declared version selects the format.
     let older = server.with_header("a2a-version", "0.3");
     let got = older.post("/a2a", rpc_body("tasks/get", r#"{"id":"t1"}"#)).await.json();
     assert_eq!(got["result"]["kind"], "task");
-    // A task of 0.3 is one of 0.3.
+    // A task created in 0.3 has the 0.3 format by default.
     let params = format!(r#"{{"message":{}}}"#, v0_3_message("hi"));
     let sent = server.post("/a2a", rpc_body("message/send", &params)).await.json();
     let params = json!({"id": sent["result"]["id"]}).to_string();
@@ -90,7 +90,11 @@ async fn strict_policy_requires_declared_1_0() {
     assert_eq!(server.post("/a2a", send_body("SendMessage", "hi")).await.rpc_error_code(), -32009);
     assert_eq!(server.get("/a2a/tasks").await.status, 400);
     assert_eq!(server.v1().get("/a2a/tasks").await.status, 200);
-    assert_eq!(server.get("/.well-known/agent-card.json").await.status, 200, "for everybody");
+    assert_eq!(
+        server.get("/.well-known/agent-card.json").await.status,
+        200,
+        "cards need no declared version"
+    );
 }
 
 #[tokio::test]
@@ -115,7 +119,7 @@ async fn extensions_are_echoed_in_the_version_specific_header() {
     let response =
         caller.post("/a2a", rpc_body("tasks/pushNotificationConfig/delete", params)).await;
     assert_eq!(response.header("x-a2a-extensions"), "urn:c");
-    assert_eq!(response.json().get("result"), Some(&json!(null)), "a result there must be");
+    assert_eq!(response.json().get("result"), Some(&json!(null)), "the result is present");
     let path = "/a2a/tasks/t/pushNotificationConfigs/c";
     let deleted = server.v1().send(http::Method::DELETE, path, "").await;
     assert_eq!((deleted.status, deleted.text()), (200, "{}"));

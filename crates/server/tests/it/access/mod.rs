@@ -1,8 +1,9 @@
-//! Whose tasks are whose: every operation, in every binding and version, by the table of rules.
+//! Isolation of callers: every operation, in every binding and version, against the table of access
+//! rules.
 //!
-//! Each probe asks twice, once for what somebody else has and once for what nobody ever had, and the
-//! two answers must be the same to the byte. So that this means something, the owner asks, too, and
-//! must get another answer.
+//! Each probe sends two requests, one for a task of another caller and one for a task that does not
+//! exist. The responses must be byte for byte the same. As a check of the probe itself, the owner
+//! sends both, too, and must get different responses.
 
 mod wire;
 
@@ -24,18 +25,18 @@ use serde_json::json;
 use self::wire::{Binding, Http2Connection, ObservedResponse, ReadUntil, WireFormat};
 use crate::support::{TestServer, start_server};
 
-/// What a request is about.
+/// Targets of a request.
 #[derive(Clone, Default)]
 struct RequestSpec {
     task: Option<String>,
     text: &'static str,
     context: Option<String>,
     references: Vec<String>,
-    /// The agent that the metadata of a message name.
+    /// Agent in the message metadata.
     metadata_agent: Option<&'static str>,
     page_token: Option<String>,
     page_size: Option<u32>,
-    /// The agent whose address is used.
+    /// Agent in the path or tenant.
     agent: Option<&'static str>,
     cursor: Option<&'static str>,
 }
@@ -51,7 +52,7 @@ impl RequestSpec {
         TaskId::new(self.task.as_deref().expect("the probe names a task")).unwrap()
     }
 
-    /// The request of an operation.
+    /// Creates the request of an operation.
     fn request(&self, operation: Operation) -> Request {
         let config = || Some(PushConfigId::new(CONFIG).unwrap());
         match operation {
@@ -70,7 +71,7 @@ impl RequestSpec {
                 Request::CreateTaskPushNotificationConfig(TaskPushNotificationConfig {
                     id: config(),
                     task_id: Some(self.id()),
-                    // Nobody listens there.
+                    // No server listens on this port.
                     url: "http://127.0.0.1:9/hook".into(),
                     ..TaskPushNotificationConfig::default()
                 })
@@ -122,7 +123,7 @@ fn uuid() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// A task that waits for its owner.
+/// An interrupted task.
 struct CreatedTask {
     id: String,
     context: String,
@@ -139,7 +140,7 @@ impl AccessFixture {
             Agent::from_fn(name, |turn: Turn| async move {
                 match turn.text().as_str() {
                     "ask" => turn.request_input("which one?").await,
-                    // What can be seen from here of other tasks.
+                    // Returns how many other tasks the turn can see.
                     "look" => {
                         let context_tasks = turn.context_tasks(10).await.map_or(99, |it| it.len());
                         let references = turn.referenced_tasks().len();
@@ -171,7 +172,7 @@ impl AccessFixture {
         Self { server, connection }
     }
 
-    /// Somebody has a task that waits, with a webhook.
+    /// Creates an interrupted task with a webhook.
     async fn create_task(&self, caller: &str, agent: &str) -> CreatedTask {
         let caller = self.server.v1().with_header("authorization", format!("Bearer {caller}"));
         let path = format!("/a2a/agents/{agent}");
@@ -186,7 +187,7 @@ impl AccessFixture {
         created
     }
 
-    /// The task as its owner sees it.
+    /// Returns the task as its owner sees it.
     async fn owner_view(&self, caller: &str, created: &CreatedTask) -> String {
         let caller = self.server.v1().with_header("authorization", format!("Bearer {caller}"));
         caller.get(&format!("/a2a/tasks/{}", created.id)).await.text().to_owned()
@@ -212,7 +213,7 @@ impl AccessFixture {
     }
 }
 
-/// One operation in one binding and version.
+/// Probe of one operation in one binding and version.
 struct OperationProbe<'a> {
     fixture: &'a AccessFixture,
     format: WireFormat,
@@ -230,7 +231,8 @@ impl OperationProbe<'_> {
         format!("{operation:?} over {binding:?} {version}, {what}, {agent:?}, after {cursor:?}")
     }
 
-    /// What bob, and somebody without a name, get for what is alice's is what they get for nothing.
+    /// Asserts that bob and an anonymous caller get the same response for alice's task as for an
+    /// unknown one.
     async fn assert_indistinguishable(
         &self,
         what: &str,
@@ -249,7 +251,7 @@ impl OperationProbe<'_> {
         }
     }
 
-    /// What alice gets for what is hers is something else.
+    /// Asserts that alice gets different responses for her task and for an unknown one.
     async fn assert_distinguishable(&self, what: &str, own: &RequestSpec, unknown: &RequestSpec) {
         let owner_response = self.send("alice", own).await;
         let unknown_response = self.send("alice", unknown).await;
@@ -260,7 +262,7 @@ impl OperationProbe<'_> {
         );
     }
 
-    /// Every address that leads to the agents, and every cursor.
+    /// Returns the request for every agent path and every cursor.
     fn variants(&self, spec: &RequestSpec) -> Vec<RequestSpec> {
         let agents: &[Option<&str>] = match self.format.can_name_agent() {
             true => &[None, Some("one"), Some("two")],
@@ -279,7 +281,7 @@ impl OperationProbe<'_> {
         variants
     }
 
-    /// One task by its id. The task is agent two's, which is not the primary one.
+    /// Probes single-task operations with a task of agent two, which is not the primary agent.
     async fn probe_own(&self) {
         for variant in self.variants(&RequestSpec::for_task("")) {
             let created = self.fixture.create_task("alice", "two").await;
@@ -290,16 +292,16 @@ impl OperationProbe<'_> {
             assert_eq!(
                 self.fixture.owner_view("alice", &created).await,
                 before,
-                "nothing came of it"
+                "the task is unchanged"
             );
             match variant.agent {
-                // Another agent's address does not know it, either.
+                // The path of another agent does not find the task.
                 Some("one") => {
                     let owner_response = self.send("alice", &foreign).await;
                     assert_eq!(
                         owner_response,
                         self.send("alice", &unknown).await,
-                        "at the wrong agent"
+                        "the path of another agent"
                     );
                 }
                 _ if !self.format.can_name_task(self.operation) => {}
@@ -308,6 +310,7 @@ impl OperationProbe<'_> {
         }
     }
 
+    /// Probes operations that also create tasks: by task, agent metadata, reference and context.
     async fn probe_own_or_new(&self) {
         self.probe_own().await;
         for agent in ["one", "two"] {
@@ -322,7 +325,7 @@ impl OperationProbe<'_> {
             .await;
         }
         if self.format.clients_assign_task_ids() {
-            // There is no place for what follows, and every task begins with its name.
+            // These versions have no references, and their messages always name a task.
             return;
         }
         for variant in self.variants(&RequestSpec { text: "look", ..RequestSpec::default() }) {
@@ -335,19 +338,17 @@ impl OperationProbe<'_> {
                 |id: &str| RequestSpec { context: Some(id.to_owned()), ..variant.clone() };
             let (foreign_context, unknown_context) =
                 (in_context(&created.context), in_context(&uuid()));
-            self.assert_indistinguishable("a conversation", &foreign_context, &unknown_context)
-                .await;
+            self.assert_indistinguishable("a context", &foreign_context, &unknown_context).await;
             if variant.cursor.is_none() && self.format.has_references() {
                 self.assert_distinguishable("a reference", &foreign, &unknown).await;
             }
             if variant.cursor.is_none() && variant.agent == Some("two") {
-                self.assert_distinguishable("a conversation", &foreign_context, &unknown_context)
-                    .await;
+                self.assert_distinguishable("a context", &foreign_context, &unknown_context).await;
             }
         }
     }
 
-    /// Somebody who has nothing sees what there is where nobody has anything.
+    /// Asserts that a caller without tasks gets the list of an empty server.
     async fn probe_own_list(&self, empty: &AccessFixture) {
         let created = self.fixture.create_task("alice", "two").await;
         self.fixture.create_task("alice", "two").await;
@@ -379,7 +380,7 @@ impl OperationProbe<'_> {
         }
     }
 
-    /// Cards are the same for everybody who was let in.
+    /// Asserts that cards are the same for all authenticated callers.
     async fn probe_card(&self) {
         for variant in self.variants(&RequestSpec::default()) {
             let (alice_response, bob_response) =
@@ -390,14 +391,14 @@ impl OperationProbe<'_> {
                 alice_response,
                 anonymous_response,
                 "{}",
-                self.describe("a card for nobody", &variant)
+                self.describe("a card for an anonymous caller", &variant)
             );
         }
     }
 }
 
 impl AccessFixture {
-    /// A token for the second page of somebody's tasks.
+    /// Returns the token of the second page of a caller's tasks.
     async fn page_token(&self, caller: &str) -> String {
         let caller = self.server.v1().with_header("authorization", format!("Bearer {caller}"));
         let listed = caller.get("/a2a/tasks?pageSize=1").await.json();
@@ -422,7 +423,7 @@ async fn foreign_tasks_are_indistinguishable_from_unknown_tasks() {
             }
             probed.insert((operation, format.binding == Binding::Grpc));
         }
-        assert!(probed.contains(&(operation, false)), "{operation:?} exists nowhere");
+        assert!(probed.contains(&(operation, false)), "{operation:?} was not probed");
     }
     assert_eq!(WireFormat::all().count(), 3 * Version::ALL.len());
 }

@@ -1,4 +1,4 @@
-//! One request in the form of every binding and version, and answers that can be compared.
+//! Requests in every binding and version, and comparable responses.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ pub(super) enum Binding {
     Grpc,
 }
 
-/// A binding in a version.
+/// A binding and a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WireFormat {
     pub(super) binding: Binding,
@@ -38,7 +38,7 @@ impl WireFormat {
         bindings.into_iter().flat_map(each)
     }
 
-    /// Whether an operation exists there.
+    /// Returns whether the format has an operation.
     pub(super) fn supports(self, operation: Operation) -> bool {
         match self.binding {
             Binding::JsonRpc => operation.method(self.version).is_some(),
@@ -47,22 +47,23 @@ impl WireFormat {
         }
     }
 
-    /// Whether a call can name its agent: the requests of gRPC 0.3 have no place for it.
+    /// Returns whether a call can name its agent. Requests of gRPC 0.3 cannot.
     pub(super) fn can_name_agent(self) -> bool {
         self.binding != Binding::Grpc || self.version == Version::V1_0
     }
 
-    /// Whether callers name their tasks, and what they name is made if it is not there.
+    /// Returns whether a message to an unknown task creates it.
     pub(super) fn clients_assign_task_ids(self) -> bool {
         self.dialect().clients_assign_task_ids()
     }
 
-    /// Whether a message can refer to tasks: the protobuf of 0.3 has no place for it.
+    /// Returns whether a message can reference tasks. The protobuf messages of 0.3 cannot.
     pub(super) fn has_references(self) -> bool {
         self.binding == Binding::JsonRpc || self.version == Version::V1_0
     }
 
-    /// Whether a request can say which task it is about: a message of the oldest REST begins one.
+    /// Returns whether a request can name its task. Messages of the legacy REST API always create
+    /// one.
     pub(super) fn can_name_task(self, operation: Operation) -> bool {
         self.dialect() != Dialect::Legacy || operation != Operation::SendMessage
     }
@@ -75,7 +76,7 @@ impl WireFormat {
         }
     }
 
-    /// A request to an agent, or to nobody in particular.
+    /// Encodes a request to an agent, or to the primary one.
     pub(super) fn build_request(
         self,
         request: &Request,
@@ -168,7 +169,7 @@ fn encode_v0_3(request: &Request) -> Vec<u8> {
     }
 }
 
-/// One connection for all.
+/// HTTP/2 connection that all requests share.
 #[derive(Clone)]
 pub(super) struct Http2Connection {
     address: SocketAddr,
@@ -185,7 +186,7 @@ impl Http2Connection {
         Self { address, sender }
     }
 
-    /// What is answered. Of a stream only the beginning: some never end.
+    /// Sends a request and reads the response, of a stream only the first chunk.
     pub(super) async fn send(
         &self,
         mut request: http::Request<Full<Bytes>>,
@@ -212,20 +213,20 @@ impl Http2Connection {
     }
 }
 
-/// How much of an answer is read.
+/// How much of a response is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadUntil {
     FirstChunk,
     End,
 }
 
-/// An answer, but for what differs from one to the next whatever is asked: generated ids, which stand
-/// for the one that was asked for, too, and times.
+/// A response without the values that differ between calls: times and ids, including the requested
+/// id.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ObservedResponse {
     pub(super) status: u16,
     headers: Vec<(String, String)>,
-    /// Of gRPC: the code, the message and the details.
+    /// gRPC code, message and details.
     grpc_status: Option<(i32, Vec<u8>, Vec<u8>)>,
     body: Vec<u8>,
 }
@@ -247,7 +248,7 @@ impl ObservedResponse {
         }
         let masked_body = mask_generated_values(&body);
         if masked_body.len() != body.len() {
-            // Times may be shorter or longer.
+            // Masking changes the length.
             headers.remove(CONTENT_LENGTH);
         }
         let text = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
@@ -258,7 +259,7 @@ impl ObservedResponse {
         Self { status, headers, grpc_status, body: masked_body }
     }
 
-    /// Whether these words are anywhere in it.
+    /// Returns whether the response contains a text.
     pub(super) fn contains(&self, text: &str) -> bool {
         format!("{self:?}").contains(text)
     }
@@ -278,7 +279,7 @@ impl fmt::Debug for ObservedResponse {
 const UUID: &[u8] = b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 const TIME: &[u8] = b"dddd-dd-ddTdd:dd:dd";
 
-/// The same bytes with every generated id and every time replaced.
+/// Replaces every generated id and every time.
 fn mask_generated_values(bytes: &[u8]) -> Vec<u8> {
     let (mut out, mut remaining) = (Vec::with_capacity(bytes.len()), bytes);
     while let Some((first, tail)) = remaining.split_first() {

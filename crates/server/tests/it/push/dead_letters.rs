@@ -1,4 +1,4 @@
-//! Who may look after dead letters.
+//! Access to the dead letter API.
 
 use http::{HeaderMap, Method};
 use latimer_protocol::Caller as Principal;
@@ -9,7 +9,7 @@ use crate::support::{TestClient, TestServer, start_server};
 
 const DEAD: &str = "/api/push/dead";
 
-/// A server on which one event was given up, and the id of that.
+/// Starts a server with one dead letter and returns the id of the dead letter.
 async fn server_with_dead_letter(
     server: Server,
     as_operator: impl Fn(&TestClient) -> TestClient,

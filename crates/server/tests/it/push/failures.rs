@@ -1,4 +1,4 @@
-//! Receivers that fail, are slow, or go away; and servers that do.
+//! Failing, slow and replaced receivers, and restarts of the server.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use crate::support::{TestServer, start_server};
 
 #[tokio::test]
 async fn failed_delivery_is_retried_with_the_same_id_in_order() {
-    // Of three deliveries two fail, each in another way.
+    // Two of three attempts fail, with different statuses.
     let receiver = Receiver::with_behavior(|number| match number % 3 {
         0 => Some(500),
         1 => Some(429),
@@ -41,7 +41,7 @@ async fn slow_receiver_does_not_delay_others() {
     for _ in 0..300 {
         server.v1().post("/a2a", send_with_webhook("one", &webhook_at(&slow.url("/")), true)).await;
     }
-    // As many as may be at a time are with it.
+    // The maximum number of concurrent deliveries to one receiver.
     slow.wait_until(|all| all.len() >= 32).await;
     let started = Instant::now();
     for number in 0..10 {
@@ -55,10 +55,10 @@ async fn slow_receiver_does_not_delay_others() {
     }
     fast.wait_accepted(40).await;
     assert!(started.elapsed() < Duration::from_secs(30));
-    assert_eq!(slow.received().len(), 32, "and no more than that");
+    assert_eq!(slow.received().len(), 32, "the limit holds");
 }
 
-/// A server, and the courier that it has.
+/// Starts a server and returns it with its dispatcher.
 async fn server_with_dispatcher(push: PushSettings) -> (TestServer, WebhookDispatcher) {
     let created = Arc::new(OnceLock::new());
     let dispatcher = created.clone();
@@ -101,7 +101,7 @@ async fn dead_letters_are_listed_replayed_and_deleted() {
         assert_eq!(
             format!("{}/", dead_letter.receiver),
             receiver.url("/"),
-            "no more of the address"
+            "the path is not shown"
         );
     }
     let first = &dead_letters[0].dead_letter.id;
@@ -164,7 +164,7 @@ async fn deliveries_continue_after_a_restart() {
                 .post("/a2a", send_with_webhook("one two", &webhook_at(&receiver.url("/")), false))
                 .await;
         }
-        // The receiver has it, and has not said so: it will be told again.
+        // The receiver has the delivery but sent no response, so it is delivered again.
         receiver.wait_until(|all| all.len() > restart).await;
         if restart < 3 {
             server.running.shutdown().await;
@@ -177,7 +177,7 @@ async fn deliveries_continue_after_a_restart() {
     }
 }
 
-/// Has another receiver told in place of the first, and waits until it knows everything.
+/// Replaces the webhook by one for another receiver, and waits for all its deliveries.
 async fn replace_receiver(server: &TestServer, task: &str, new: &Receiver) {
     let create = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"CreateTaskPushNotificationConfig",
@@ -201,7 +201,7 @@ async fn replaced_webhook_is_delivered_immediately() {
     replace_receiver(&server, &task_id(&response), &new).await;
 }
 
-/// What the former address fails with is not held against the new one.
+/// A failure of the former URL does not delay the new one.
 #[tokio::test]
 async fn webhook_replaced_mid_delivery_inherits_no_failure() {
     let (old, new) = (Receiver::with_behavior(|_| None).await, Receiver::new().await);
@@ -212,7 +212,7 @@ async fn webhook_replaced_mid_delivery_inherits_no_failure() {
         start_chatty_server(PushSettings { max_backoff: Duration::from_secs(600), ..push }).await;
     let webhook = format!(r#"{{"id":"w","url":"{}"}}"#, old.url("/"));
     let response = server.v1().post("/a2a", send_with_webhook("one", &webhook, false)).await;
-    // It is being told, and will not answer.
+    // The delivery is in progress and will time out.
     old.wait_until(|all| !all.is_empty()).await;
     replace_receiver(&server, &task_id(&response), &new).await;
     assert_eq!(old.received().len(), 1);
@@ -234,7 +234,7 @@ async fn cancellation_of_a_waiting_task_is_delivered() {
     assert_eq!(receiver.wait_accepted(4).await[3].summary(), "CANCELED");
 }
 
-/// How many events were given up, as the numbers have it.
+/// Returns the number of abandoned deliveries according to the metrics.
 async fn given_up_count(server: &TestServer) -> String {
     let metrics = server.get("/metrics").await;
     let line = metrics.text().lines().find(|it| it.contains(r#"outcome="given_up""#));
@@ -248,17 +248,17 @@ async fn evicted_undelivered_task_counts_as_given_up() {
     let server = start_server(webhook_server(short_timeouts()).store(store())).await;
     server.v1().post("/a2a", send_with_webhook("one", &webhook_at(&healthy.url("/")), false)).await;
     healthy.wait_accepted(4).await;
-    // It makes room for the next, which makes room for another.
+    // Each new task evicts the previous one.
     server.v1().post("/a2a", send_with_webhook("one", &webhook_at(&broken.url("/")), false)).await;
     broken.wait_until(|all| !all.is_empty()).await;
-    assert_eq!(given_up_count(&server).await, "0", "what was told is not lost");
+    assert_eq!(given_up_count(&server).await, "0", "delivered events are not counted");
     server.v1().post("/a2a", crate::support::send_body("SendMessage", "one")).await;
     while given_up_count(&server).await != "1" {
         tokio::task::yield_now().await;
     }
 }
 
-/// Nobody is interested in what a receiver has to say besides.
+/// The response body is ignored.
 #[tokio::test]
 async fn long_receiver_response_counts_as_accepted() {
     let (server, receiver) =
@@ -268,7 +268,7 @@ async fn long_receiver_response_counts_as_accepted() {
         .post("/a2a", send_with_webhook("one", &webhook_at(&receiver.url("/")), false))
         .await;
     receiver.wait_accepted(4).await;
-    assert_eq!(receiver.received().len(), 4, "none came twice");
+    assert_eq!(receiver.received().len(), 4, "no delivery was repeated");
 }
 
 #[tokio::test]

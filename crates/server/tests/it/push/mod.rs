@@ -1,4 +1,4 @@
-//! Webhooks: what arrives, when, and where nothing is sent to.
+//! Webhook deliveries, registration and forbidden URLs.
 
 mod dead_letters;
 mod failures;
@@ -16,7 +16,8 @@ use latimer_server::{Agent, PushSettings, Server, Settings, Turn};
 
 use crate::support::{TestServer, message, start_server};
 
-/// An agent that says so many things, or asks, or waits, or says what it knows of its caller.
+/// Agent that emits one artifact per word. `ask` requests input, `say` replies directly, `awaited`
+/// returns whether only the result is read, and `wait` runs until it is canceled.
 fn chatty_agent() -> Agent {
     Agent::from_fn("talker", |turn: Turn| async move {
         match turn.text().as_str() {
@@ -40,7 +41,7 @@ fn chatty_agent() -> Agent {
     })
 }
 
-/// Deliveries that do not wait long.
+/// Returns settings with short backoffs.
 fn short_timeouts() -> PushSettings {
     PushSettings {
         initial_backoff: Duration::from_millis(2),
@@ -58,7 +59,7 @@ async fn start_chatty_server(push: PushSettings) -> TestServer {
     start_server(webhook_server(push)).await
 }
 
-/// A message in JSON-RPC of 1.0, with a webhook.
+/// Returns a JSON-RPC 1.0 request that sends a message with a webhook.
 fn send_with_webhook(text: &str, webhook: &str, immediately: bool) -> String {
     let message = message(text);
     format!(
@@ -68,12 +69,12 @@ fn send_with_webhook(text: &str, webhook: &str, immediately: bool) -> String {
     )
 }
 
-/// A webhook of 1.0 at an address.
+/// Returns a 1.0 webhook configuration.
 fn webhook_at(url: &str) -> String {
     format!(r#"{{"url":"{url}"}}"#)
 }
 
-/// The id of the task that was answered.
+/// Returns the task id in a JSON-RPC 1.0 response.
 fn task_id(response: &crate::support::TestResponse) -> String {
     response.json()["result"]["task"]["id"]
         .as_str()

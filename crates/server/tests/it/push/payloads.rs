@@ -1,4 +1,4 @@
-//! What a receiver is sent, in the version in which it was registered.
+//! Content of deliveries in the version that the webhook was registered with.
 
 use latimer_server::{PushSettings, V0_3Body};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn every_event_is_delivered_in_order() {
     let mut ids: Vec<_> = deliveries.iter().map(|it| it.header("webhook-id")).collect();
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), 5, "each delivery has a name of its own");
+    assert_eq!(ids.len(), 5, "each delivery has its own id");
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn direct_reply_triggers_no_delivery() {
     assert!(deliveries.iter().all(|it| it.path == "/other"), "{deliveries:?}");
 }
 
-/// A message of 0.3 with a webhook, in JSON-RPC.
+/// Sends a 0.3 message with a webhook over JSON-RPC.
 async fn send_v0_3(server: &TestServer, text: &str, webhook: Value) {
     let message: Value = serde_json::from_str(&v0_3_message(text)).unwrap();
     let params = json!({"message": message, "configuration": {"pushNotificationConfig": webhook}});
@@ -91,7 +91,7 @@ async fn send_v0_3(server: &TestServer, text: &str, webhook: Value) {
 }
 
 #[tokio::test]
-async fn trap_31_v0_3_receiver_gets_a_snapshot_per_event() {
+async fn pitfall_31_v0_3_receiver_gets_a_snapshot_per_event() {
     let (server, receiver) = (start_chatty_server(short_timeouts()).await, Receiver::new().await);
     send_v0_3(&server, "one two", json!({"url": receiver.url("/")})).await;
     let deliveries = receiver.wait_accepted(5).await;
@@ -139,7 +139,7 @@ async fn v0_1_receiver_gets_tasks_in_v0_1_format() {
 }
 
 #[tokio::test]
-async fn trap_32_delivery_sends_configured_credentials() {
+async fn pitfall_32_delivery_sends_configured_credentials() {
     let (server, receiver) = (start_chatty_server(short_timeouts()).await, Receiver::new().await);
     let url = |path: &str| receiver.url(path);
     for (path, webhook) in [

@@ -1,4 +1,4 @@
-//! Somebody who is told about tasks.
+//! Webhook receiver.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -15,13 +15,13 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-/// One delivery, as it came.
+/// A received delivery.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// What it was answered with.
+    /// Status of the response; 0 without one.
     pub(crate) status: u16,
 }
 
@@ -34,7 +34,7 @@ impl Delivery {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// What an event of 1.0 says, in a word or two.
+    /// Summarizes a 1.0 event in a word or two.
     pub(crate) fn summary(&self) -> String {
         let body = self.json();
         let state = |it: &Value| it["status"]["state"].as_str().unwrap().replace("TASK_STATE_", "");
@@ -50,9 +50,10 @@ impl Delivery {
     }
 }
 
-/// What a receiver makes of the n-th delivery that it gets: a status, or none, to never answer.
+/// Returns the status for the n-th delivery, or `None` to send no response.
 type Behavior = Box<dyn Fn(usize) -> Option<u16> + Send + Sync>;
 
+/// HTTP server that records deliveries. Cheap to clone; clones share the records.
 #[derive(Clone)]
 pub(crate) struct Receiver(Arc<Inner>);
 
@@ -61,17 +62,17 @@ struct Inner {
     received: Mutex<Vec<Delivery>>,
     changed: Notify,
     behavior: Behavior,
-    /// How much it says when it takes something.
+    /// Length of the response body.
     response_bytes: usize,
 }
 
 impl Receiver {
-    /// One that takes everything.
+    /// Starts a receiver that accepts every delivery.
     pub(crate) async fn new() -> Self {
         Self::with_behavior(|_| Some(200)).await
     }
 
-    /// One that takes everything, and has a lot to say about it.
+    /// Starts a receiver that accepts every delivery with a long response body.
     pub(crate) async fn with_long_responses() -> Self {
         Self::listen(Box::new(|_| Some(200)), 1024 * 1024).await
     }
@@ -134,14 +135,14 @@ impl Receiver {
         self.0.received.lock().unwrap().clone()
     }
 
-    /// What was taken, once that is so many.
+    /// Waits for `count` accepted deliveries and returns all accepted ones.
     pub(crate) async fn wait_accepted(&self, count: usize) -> Vec<Delivery> {
         let accepted =
             self.wait_until(|all| all.iter().filter(|it| it.status == 200).count() >= count);
         accepted.await.into_iter().filter(|it| it.status == 200).collect()
     }
 
-    /// All there is, once it is as it should be.
+    /// Waits until `is_done` returns true and returns all deliveries.
     pub(crate) async fn wait_until(&self, is_done: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
         let wait = async {
             loop {
@@ -157,7 +158,7 @@ impl Receiver {
         };
         let timeout = Duration::from_secs(30);
         tokio::time::timeout(timeout, wait).await.unwrap_or_else(|_| {
-            panic!("waited too long; so far: {:?}", self.received());
+            panic!("timed out; received {:?}", self.received());
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Registering webhooks, in every binding and version.
+//! Registration of webhooks in every binding and version.
 
 use http::Method;
 use latimer_pb::{v0_3, v1};
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::support::{TestClient, TestResponse, TestServer};
 
-/// A task that waits for its caller.
+/// Creates an interrupted task and returns its id.
 async fn create_waiting_task(server: &TestServer) -> String {
     task_id(&server.v1().post("/a2a", crate::support::send_body("SendMessage", "ask")).await)
 }
@@ -48,16 +48,12 @@ async fn webhook_config_operations_over_json_rpc_1_0() {
     assert_eq!(got.json()["result"], replaced);
     for _ in 0..2 {
         let deleted = rpc(&caller, "DeleteTaskPushNotificationConfig", get.clone()).await;
-        assert!(deleted.json().get("error").is_none(), "trap 43: {}", deleted.text());
+        assert!(deleted.json().get("error").is_none(), "pitfall 43: {}", deleted.text());
     }
     let deleted = rpc(&caller, "GetTaskPushNotificationConfig", get).await;
-    assert_eq!(deleted.rpc_error_code(), -32001, "trap 43: {}", deleted.text());
-    assert!(
-        deleted.text().contains("has no such webhook"),
-        "the task is there: {}",
-        deleted.text()
-    );
-    let unknown = json!({"taskId": "nobody's", "id": "w1", "url": url});
+    assert_eq!(deleted.rpc_error_code(), -32001, "pitfall 43: {}", deleted.text());
+    assert!(deleted.text().contains("has no such webhook"), "the task exists: {}", deleted.text());
+    let unknown = json!({"taskId": "unknown", "id": "w1", "url": url});
     for operation in ["Create", "Get", "Delete"] {
         let method = format!("{operation}TaskPushNotificationConfig");
         assert_eq!(
@@ -66,7 +62,7 @@ async fn webhook_config_operations_over_json_rpc_1_0() {
             "{method}"
         );
     }
-    let list = rpc(&caller, "ListTaskPushNotificationConfigs", json!({"taskId": "nobody's"})).await;
+    let list = rpc(&caller, "ListTaskPushNotificationConfigs", json!({"taskId": "unknown"})).await;
     assert_eq!(list.rpc_error_code(), -32001);
 }
 
@@ -79,14 +75,14 @@ async fn webhook_config_operations_over_json_rpc_0_3_and_0_1() {
         "authentication": {"schemes": ["Bearer"], "credentials": "c"}});
     let set = json!({"taskId": task, "pushNotificationConfig": config});
     let response = rpc(&server, "tasks/pushNotificationConfig/set", set.clone()).await;
-    assert_eq!(response.json()["result"], set, "trap 30");
+    assert_eq!(response.json()["result"], set, "pitfall 30");
     let other = json!({"taskId": task, "pushNotificationConfig": {"id": "w2", "url": url}});
     rpc(&server, "tasks/pushNotificationConfig/set", other.clone()).await;
     let get = json!({"id": task, "pushNotificationConfigId": "w2"});
     let response = rpc(&server, "tasks/pushNotificationConfig/get", get).await;
     assert_eq!(response.json()["result"], other);
     let response = rpc(&server, "tasks/pushNotificationConfig/get", json!({"id": task})).await;
-    assert_eq!(response.json()["result"], set, "the first when none is named");
+    assert_eq!(response.json()["result"], set, "without an id: the first webhook");
     let response = rpc(&server, "tasks/pushNotificationConfig/list", json!({"id": task})).await;
     assert_eq!(response.json()["result"], json!([set, other]));
     let delete = json!({"id": task, "pushNotificationConfigId": "w2"});
@@ -109,7 +105,11 @@ async fn webhook_config_operations_over_json_rpc_0_3_and_0_1() {
     let listed = listed.json()["result"].as_array().unwrap().len();
     assert!(listed > 1);
     let response = rpc(&server, "tasks/pushNotificationConfig/delete", json!({"id": task})).await;
-    assert_eq!(response.json()["result"], json!({"removed": listed}), "all when none is named");
+    assert_eq!(
+        response.json()["result"],
+        json!({"removed": listed}),
+        "without an id: all webhooks"
+    );
     let response = rpc(&server, "tasks/pushNotificationConfig/list", json!({"id": task})).await;
     assert_eq!(response.json()["result"], json!([]));
 }
@@ -121,7 +121,7 @@ async fn webhook_config_operations_over_http_json() {
     let url = Receiver::new().await.url("/");
     let configs = format!("/a2a/tasks/{task}/pushNotificationConfigs");
     let caller = server.v1();
-    // The path names the task, whatever the body says.
+    // The path selects the task; `taskId` in the body is ignored.
     let body = json!({"id": "w1", "taskId": "another", "url": url}).to_string();
     let response = caller.post(&configs, body).await;
     assert_eq!(response.status, 200, "{}", response.text());
@@ -246,7 +246,7 @@ async fn active_webhook_limit_per_caller_is_enforced() {
     let tasks = server.v1().get("/a2a/tasks").await.json();
     let first = tasks["tasks"][0]["id"].as_str().unwrap().to_owned();
     rpc(&server.v1(), "CancelTask", json!({"id": first})).await;
-    // Once its receiver knows that it is over, there is room for another.
+    // A webhook is no longer active once its last event is delivered.
     receiver.wait_until(|all| all.iter().any(|it| it.summary() == "CANCELED")).await;
     while server.v1().post("/a2a", send_immediate("one")).await.json().get("error").is_some() {
         tokio::task::yield_now().await;
@@ -261,7 +261,11 @@ async fn webhook_token_with_a_newline_is_rejected() {
     let response =
         server.v1().post("/a2a", send_with_webhook("one", &webhook.to_string(), false)).await;
     assert_eq!(response.rpc_error_code(), -32602, "{}", response.text());
-    assert!(!response.text().contains("lines"), "it is not repeated: {}", response.text());
+    assert!(
+        !response.text().contains("lines"),
+        "the error does not repeat the token: {}",
+        response.text()
+    );
 }
 
 #[tokio::test]

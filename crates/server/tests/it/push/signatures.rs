@@ -1,4 +1,4 @@
-//! Deliveries that prove who sent them.
+//! Signed deliveries.
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, jwk};
 use latimer_protocol::card::{JwsAlgorithm, SigningKey};
@@ -15,7 +15,7 @@ fn keyring() -> Keyring {
     Keyring::new(SigningKey::read(key.reveal()).unwrap()).unwrap()
 }
 
-/// What a receiver reads of the token in this header, with the keys that the server publishes.
+/// Verifies a token with the published keys, as a receiver does, and returns its claims.
 async fn verify_claims(
     server: &TestServer,
     delivery: &Delivery,
@@ -53,7 +53,8 @@ async fn signed_delivery_verifies_with_the_published_keys() {
         let claims = verify_claims(&server, &delivery, &token, &receiver.url("/")).await;
         assert!(!claims.to_string().contains("secret"), "{claims}");
     }
-    // Keys are replaced while the server runs, and what was asked for goes before the signature.
+    // The key is replaced while the server runs. The webhook's token takes precedence over the
+    // signature in `Authorization`.
     let other = self::keyring();
     keyring.replace(&other).unwrap();
     let with_token = json!({"url": receiver.url("/asked"), "token": "t0"});

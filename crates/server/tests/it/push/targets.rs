@@ -1,4 +1,4 @@
-//! Where nothing is sent to: at registration, and when it comes to it.
+//! Forbidden webhook URLs, at registration and at delivery.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::support::{TestServer, start_server};
 
-/// Not one of these may be called, by a server that anybody reaches.
+/// URLs that a server on a public address must reject.
 const FORBIDDEN: &[&str] = &[
     "http://example.com/hook",
     "ftp://example.com/",
@@ -52,7 +52,7 @@ const FORBIDDEN: &[&str] = &[
     "",
 ];
 
-/// Knows this machine, and one that is elsewhere.
+/// Resolver that knows `localhost` and resolves every other name to one public address.
 #[derive(Debug)]
 struct FakeResolver;
 
@@ -63,7 +63,7 @@ impl Resolve for FakeResolver {
     }
 }
 
-/// A resolver that says one thing first and another from then on.
+/// Resolver that returns its addresses in turn and then repeats the last one.
 #[derive(Debug)]
 struct ChangingResolver {
     addresses: Mutex<Vec<IpAddr>>,
@@ -78,7 +78,7 @@ impl Resolve for ChangingResolver {
     }
 }
 
-/// Opens no socket, and remembers where one should have led.
+/// Dialer that records addresses and refuses every connection.
 #[derive(Clone, Debug, Default)]
 struct DialRecorder(Arc<Mutex<Vec<SocketAddr>>>);
 
@@ -90,7 +90,7 @@ impl Dial for DialRecorder {
     }
 }
 
-/// A server whose webhooks are resolved like this, and what it dials.
+/// Starts a server that resolves webhook hosts to these addresses, with a recording dialer.
 async fn recording_server(
     rules: Rules,
     addresses: &[&str],
@@ -146,7 +146,7 @@ async fn forbidden_webhook_url_is_rejected_at_registration() {
     let list = server.v1().post("/a2a", list.to_string()).await;
     assert_eq!(list.json()["result"]["configs"].as_array().map_or(0, Vec::len), 0);
     let tasks = server.v1().get("/a2a/tasks").await.json();
-    assert_eq!(tasks["totalSize"], 1, "nothing is left of what was refused: {tasks}");
+    assert_eq!(tasks["totalSize"], 1, "rejected calls created no task: {tasks}");
     assert_eq!(*recorder.0.lock().unwrap(), []);
 }
 
@@ -217,7 +217,7 @@ async fn loopback_webhooks_require_a_loopback_only_server() {
     let caller = crate::support::TestClient::new(SocketAddr::from(([127, 0, 0, 1], port)));
     let response = caller.v1().post("/a2a", send_with_webhook("one", &hook, false)).await;
     assert_eq!(response.rpc_error_code(), -32602, "{}", response.text());
-    // A proxy on this machine passes others on.
+    // A proxy on this machine forwards remote callers.
     let mut settings = Settings { push: short_timeouts(), ..Settings::default() };
     settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     let proxied = start_server(Server::new(chatty_agent()).settings(settings)).await;

@@ -1,4 +1,4 @@
-//! A caller over one fresh connection per request.
+//! HTTP client that opens a connection for each request.
 
 use std::net::SocketAddr;
 
@@ -10,20 +10,20 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Calls one server.
+/// Client of one server, with headers for every request.
 #[derive(Clone)]
 pub(crate) struct TestClient {
     pub(crate) address: SocketAddr,
     headers: Vec<(&'static str, String)>,
 }
 
-/// What a server answered.
+/// Response of a server.
 #[derive(Debug)]
 pub(crate) struct TestResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// The body in the pieces in which it came.
+    /// Data frames of the body.
     pub(crate) chunks: Vec<Bytes>,
 }
 
@@ -32,7 +32,7 @@ impl TestClient {
         Self { address, headers: Vec::new() }
     }
 
-    /// The same caller, who sends one more header.
+    /// Returns a client that also sends this header.
     pub(crate) fn with_header(&self, name: &'static str, value: impl Into<String>) -> Self {
         let mut caller = self.clone();
         caller.headers.retain(|(it, _)| *it != name);
@@ -40,7 +40,7 @@ impl TestClient {
         caller
     }
 
-    /// The same caller, who says 1.0.
+    /// Returns a client that declares version 1.0.
     pub(crate) fn v1(&self) -> Self {
         self.with_header("a2a-version", "1.0")
     }
@@ -49,7 +49,7 @@ impl TestClient {
         self.send(Method::GET, path, "").await
     }
 
-    /// Posts JSON, unless the caller says that it is something else.
+    /// Sends a POST request, with a JSON content type unless the client has another one.
     pub(crate) async fn post(&self, path: &str, body: impl Into<String>) -> TestResponse {
         let has_content_type = self.headers.iter().any(|(name, _)| *name == "content-type");
         let caller = if has_content_type {
@@ -92,7 +92,8 @@ impl TestClient {
         request.body(Full::from(body)).unwrap()
     }
 
-    /// Sends bytes as they are, and reads until the server closes or `enough` was read.
+    /// Sends raw bytes and reads until the server closes the connection or `is_complete` returns
+    /// true.
     pub(crate) async fn send_raw(
         &self,
         bytes: &[u8],
@@ -112,7 +113,7 @@ impl TestClient {
     }
 }
 
-/// Asks over HTTP/2 without asking whether the server speaks it.
+/// Sends a request over HTTP/2 with prior knowledge.
 pub(crate) async fn send_http2(
     caller: &TestClient,
     method: Method,
@@ -134,7 +135,7 @@ pub(crate) async fn send_http2(
     response
 }
 
-/// Reads an answer to its end.
+/// Reads a response to its end.
 pub(crate) async fn read_response(response: http::Response<hyper::body::Incoming>) -> TestResponse {
     let (head, mut body) = response.into_parts();
     let mut chunks = Vec::new();
@@ -160,13 +161,13 @@ impl TestResponse {
             .unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.text()))
     }
 
-    /// The data of each server-sent event.
+    /// Returns the data of each server-sent event.
     pub(crate) fn events(&self) -> Vec<Value> {
         let lines = self.text().lines().filter_map(|it| it.strip_prefix("data: "));
         lines.map(|it| serde_json::from_str(it).unwrap()).collect()
     }
 
-    /// The JSON-RPC error code.
+    /// Returns the JSON-RPC error code; 0 without an error.
     pub(crate) fn rpc_error_code(&self) -> i64 {
         self.json()["error"]["code"].as_i64().unwrap_or(0)
     }

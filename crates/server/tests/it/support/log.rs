@@ -1,16 +1,16 @@
-//! What is logged, for tests that look at it.
+//! Capture of log messages.
 
 use std::io;
 use std::sync::{Arc, Mutex};
 
 use tracing::subscriber::{DefaultGuard, set_default};
 
-/// A log in memory. Cheap to clone; clones are one log.
+/// In-memory log. Cheap to clone; clones share one log.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Has everything logged here that happens on this thread, as long as what is returned is kept.
+    /// Captures messages of the current thread until the returned guard is dropped.
     pub(crate) fn capture(&self) -> DefaultGuard {
         let log = self.clone();
         let subscriber =
@@ -18,13 +18,13 @@ impl Log {
         set_default(subscriber.finish())
     }
 
-    /// The lines with these words.
+    /// Returns the lines that contain `pattern`.
     pub(crate) fn lines_containing(&self, pattern: &str) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         text.lines().filter(|it| it.contains(pattern)).map(String::from).collect()
     }
 
-    /// Waits until something with these words is logged.
+    /// Waits until a line contains `pattern`.
     pub(crate) async fn wait_for(&self, pattern: &str) {
         while self.lines_containing(pattern).is_empty() {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! A server on a real socket, and a caller that sees every byte of what it answers.
+//! Shared fixtures: a server on a free port, a client, a log and a scripted service.
 
 mod client;
 mod log;
@@ -10,7 +10,7 @@ pub(crate) use script::ScriptedService;
 
 use latimer_server::{Agent, RunningServer, Server, Settings, Turn};
 
-/// A server that runs, and a way to call it.
+/// A running server and a client for it.
 pub(crate) struct TestServer {
     pub(crate) running: RunningServer,
     pub(crate) client: TestClient,
@@ -24,14 +24,15 @@ impl std::ops::Deref for TestServer {
     }
 }
 
-/// Runs a server at any free port.
+/// Starts a server on a free port.
 pub(crate) async fn start_server(server: Server) -> TestServer {
     let running = server.bind("127.0.0.1:0").listen().await.expect("the server runs");
     let client = TestClient::new(running.address());
     TestServer { running, client }
 }
 
-/// An agent that answers in capitals, asks when it is told `ask`, and never ends when told `wait`.
+/// Agent that replies in upper case. `ask` requests input, `say` replies directly, `wait` runs
+/// until it is canceled.
 pub(crate) fn test_agent(name: &str) -> Agent {
     Agent::from_fn(name, |turn: Turn| async move {
         match turn.text().as_str() {
@@ -48,26 +49,26 @@ pub(crate) fn test_agent(name: &str) -> Agent {
             }
         }
     })
-    .description("Shouts")
+    .description("Converts text to upper case")
 }
 
-/// A server of the agent, set up as given.
+/// Creates a server of the test agent with these settings.
 pub(crate) fn shouter_server(settings: Settings) -> Server {
     Server::new(test_agent("shouter")).settings(settings)
 }
 
-/// A call of `SendMessage` or the like, in JSON-RPC of 1.0.
+/// Returns a JSON-RPC 1.0 request that sends a message.
 pub(crate) fn send_body(method: &str, text: &str) -> String {
     let message = message(text);
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"message":{message}}}}}"#)
 }
 
-/// A message of 1.0.
+/// Returns a 1.0 message with a new id.
 pub(crate) fn message(text: &str) -> String {
     format!(r#"{{"messageId":"{}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}"#, next_id())
 }
 
-/// A message of 0.3.
+/// Returns a 0.3 message with a new id.
 pub(crate) fn v0_3_message(text: &str) -> String {
     let id = next_id();
     format!(

@@ -1,4 +1,4 @@
-//! A service that answers what it was told to, and remembers what it was asked.
+//! Service with scripted responses that records its calls.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -21,15 +21,15 @@ impl ScriptedService {
         Self { respond: Arc::new(Box::new(respond)), calls: Arc::default() }
     }
 
-    /// What was asked last.
+    /// Returns the last call.
     pub(crate) fn last_call(&self) -> Call {
-        self.calls.lock().unwrap().last().expect("something was asked").clone()
+        self.calls.lock().unwrap().last().expect("the service was called").clone()
     }
 }
 
 impl fmt::Debug for ScriptedService {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Script")
+        out.write_str("ScriptedService")
     }
 }
 
