@@ -153,7 +153,7 @@ function loadCard(kind) {
   data.name = `Fixture Agent (${kind})`;
   data.skills = data.skills.slice(1);
   data.capabilities = { streaming: enabled, pushNotifications: enabled };
-  data.supportsAuthenticatedExtendedCard = on;
+  data.supportsAuthenticatedExtendedCard = enabled;
   delete data.securitySchemes;
   delete data.security;
   return data;
