@@ -32,7 +32,9 @@ pub mod negotiate;
 pub mod transport;
 
 pub use a2a_client::A2aClient;
-pub use client::{Client, ClientBuilder, PollPolicy, RetryPolicy, TaskFollower, user_message};
+pub use client::{
+    CallOptions, Client, ClientBuilder, PollPolicy, RetryPolicy, TaskFollower, user_message,
+};
 pub use credentials::{ApiKeyLocation, CredentialSet, Credentials, OriginCredentials};
 pub use discovery::{CardSource, CardTrust};
 pub use error::Error;

@@ -3,6 +3,7 @@
 mod builder;
 mod calls;
 mod follower;
+mod options;
 mod poll;
 mod retry;
 mod text_deltas;
@@ -18,6 +19,8 @@ use latimer_protocol::{
 
 pub use builder::ClientBuilder;
 pub use follower::TaskFollower;
+pub use options::CallOptions;
+use options::add_extensions;
 pub use poll::PollPolicy;
 pub use retry::RetryPolicy;
 
@@ -54,7 +57,9 @@ struct Inner {
     interface: Option<SelectedInterface>,
     card: Option<Arc<AgentCard>>,
     discovery: Option<Arc<Discovery>>,
+    /// Extensions that every call activates, those of `options` among them.
     extensions: Vec<String>,
+    options: CallOptions,
     dialect: Dialect,
     retry: RetryPolicy,
     polling: PollPolicy,
@@ -116,6 +121,7 @@ impl Client {
             card: None,
             discovery: None,
             extensions: Vec::new(),
+            options: CallOptions::default(),
             dialect: Dialect::V1_0,
             retry: RetryPolicy::default(),
             polling: PollPolicy::default(),
@@ -124,15 +130,13 @@ impl Client {
         }))
     }
 
-    /// The same client, which activates these extensions in each call, too. Shares its connections.
+    /// Returns a client with these options for its calls, in addition to those of this client. Both
+    /// share their connections and credentials.
     #[must_use]
-    pub fn with_extensions(&self, extensions: impl IntoIterator<Item = String>) -> Self {
+    pub fn with_options(&self, options: CallOptions) -> Self {
         let mut inner = (*self.0).clone();
-        for uri in extensions {
-            if !inner.extensions.contains(&uri) {
-                inner.extensions.push(uri);
-            }
-        }
+        add_extensions(&mut inner.extensions, options.extensions.clone());
+        inner.options.merge(options);
         Self(Arc::new(inner))
     }
 
@@ -184,12 +188,18 @@ impl Client {
 
     /// Makes a call, as often as it is safe to.
     async fn call_with_retry(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
-        let safety = self.0.retry.safety(call, self.0.dialect);
-        let result = self.0.retry.run(safety, || self.0.transport.exchange(call)).await;
+        let Inner { transport, options, dialect, .. } = &*self.0;
+        let retry = self.retry_policy();
+        let safety = retry.safety(call, *dialect);
+        let result = retry.run(safety, || transport.exchange(call, options)).await;
         if result.as_ref().err().is_some_and(contradicts_card) {
             self.invalidate_card();
         }
         result
+    }
+
+    fn retry_policy(&self) -> &RetryPolicy {
+        self.0.options.retry.as_ref().unwrap_or(&self.0.retry)
     }
 
     /// Makes a call that is answered by events.

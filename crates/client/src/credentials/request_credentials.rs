@@ -25,7 +25,7 @@ impl RequestCredentials {
     }
 
     /// Several headers, of which some may have the same name.
-    pub(super) fn extend_headers(&mut self, headers: HeaderMap) {
+    pub(crate) fn extend_headers(&mut self, headers: HeaderMap) {
         self.headers.extend(headers);
     }
 

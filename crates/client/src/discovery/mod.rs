@@ -14,6 +14,7 @@ use latimer_protocol::Version;
 use latimer_protocol::card::AgentCard;
 use url::Url;
 
+use crate::client::CallOptions;
 use crate::error::Error;
 use crate::transport::{Endpoint, HttpChannel, OutgoingRequest, status_error};
 pub(crate) use card_urls::CardUrls;
@@ -170,12 +171,13 @@ impl Discovery {
         let request = OutgoingRequest::new(Method::GET, endpoint.uri().clone(), None)
             .with_accept("application/json");
         let request = validators.make_conditional(request);
-        let mut response = self.anonymous.fetch(&endpoint, request.clone()).await?;
+        let options = CallOptions::default();
+        let mut response = self.anonymous.fetch(&endpoint, request.clone(), &options).await?;
         let auth_statuses = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
         if auth_statuses.contains(&response.status())
             && self.authenticated.has_credentials_for(&endpoint)
         {
-            response = self.authenticated.fetch(&endpoint, request).await?;
+            response = self.authenticated.fetch(&endpoint, request, &options).await?;
         }
         self.interpret(endpoint, url, &response)
     }

@@ -11,6 +11,7 @@ use latimer_protocol::{CallContext, Version};
 use tokio::time::timeout;
 
 use super::endpoint::Endpoint;
+use crate::client::CallOptions;
 use crate::credentials::{OriginCredentials, RequestCredentials};
 use crate::error::Error;
 
@@ -32,6 +33,17 @@ impl Default for CallLimits {
             timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
             max_body_bytes: 10 * 1024 * 1024,
+        }
+    }
+}
+
+impl CallLimits {
+    /// Returns the limits of a call with these options.
+    pub(super) fn for_call(&self, options: &CallOptions) -> Self {
+        Self {
+            timeout: options.timeout.unwrap_or(self.timeout),
+            idle_timeout: options.idle_timeout.unwrap_or(self.idle_timeout),
+            max_body_bytes: self.max_body_bytes,
         }
     }
 }
@@ -58,6 +70,16 @@ pub struct HttpChannel {
     http: outbound::HttpClient,
     credentials: Vec<OriginCredentials>,
     pub(crate) limits: CallLimits,
+    call_headers: CallHeaderScope,
+}
+
+/// Origin that receives the headers of [`CallOptions`].
+#[derive(Clone, Debug)]
+enum CallHeaderScope {
+    /// That of the endpoint, which the caller chose.
+    Endpoint,
+    /// That of the URL that the client was created with, if it has one.
+    Origin(Option<String>),
 }
 
 impl HttpChannel {
@@ -65,7 +87,12 @@ impl HttpChannel {
     /// of [`outbound::Protocol::Http2`].
     #[must_use]
     pub fn new(http: outbound::HttpClient) -> Self {
-        Self { http, credentials: Vec::new(), limits: CallLimits::default() }
+        Self {
+            http,
+            credentials: Vec::new(),
+            limits: CallLimits::default(),
+            call_headers: CallHeaderScope::Endpoint,
+        }
     }
 
     /// The same wire, within these limits.
@@ -82,25 +109,29 @@ impl HttpChannel {
         self
     }
 
+    /// Sends the headers of call options to this origin only, or to none.
+    pub(crate) fn restrict_call_headers(mut self, origin: Option<String>) -> Self {
+        self.call_headers = CallHeaderScope::Origin(origin);
+        self
+    }
+
     /// Sends a request and reads the whole answer, of whatever status.
     pub(crate) async fn fetch(
         &self,
         endpoint: &Endpoint,
         mut request: OutgoingRequest,
+        options: &CallOptions,
     ) -> Result<Response<Bytes>, Error> {
-        let limits = outbound::RequestLimits {
-            timeout: self.limits.timeout,
-            max_body_bytes: self.limits.max_body_bytes,
-            max_redirects: MAX_REDIRECTS,
-        };
+        let CallLimits { timeout, max_body_bytes, .. } = self.limits.for_call(options);
+        let limits =
+            outbound::RequestLimits { timeout, max_body_bytes, max_redirects: MAX_REDIRECTS };
         let mut retried = false;
         loop {
-            let credentials = self.credentials_for(endpoint).await?;
+            let credentials = self.credentials_for(endpoint, options).await?;
             let retry = (!retried && credentials.has_tokens()).then(|| request.clone());
             let response = self.http.send(request.into_http(&credentials)?, &limits).await;
-            let response = response.map_err(|error| {
-                Error::from_request_error(endpoint.origin(), error, self.limits.timeout)
-            })?;
+            let response = response
+                .map_err(|error| Error::from_request_error(endpoint.origin(), error, timeout))?;
             match retry.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
                 None => return Ok(response),
                 Some(retry) => request = retry,
@@ -115,15 +146,17 @@ impl HttpChannel {
         &self,
         endpoint: &Endpoint,
         mut request: OutgoingRequest,
+        options: &CallOptions,
     ) -> Result<Response<outbound::Body>, Error> {
+        let limit = self.limits.for_call(options).idle_timeout;
         let mut retried = false;
         loop {
-            let credentials = self.credentials_for(endpoint).await?;
+            let credentials = self.credentials_for(endpoint, options).await?;
             let retry = (!retried && credentials.has_tokens()).then(|| request.clone());
             let sending = self
                 .http
                 .send_streaming_with_redirects(request.into_http(&credentials)?, MAX_REDIRECTS);
-            let response = self.with_idle_timeout(endpoint, sending).await?;
+            let response = with_timeout(endpoint, limit, sending).await?;
             match retry.filter(|_| response.status() == StatusCode::UNAUTHORIZED) {
                 None => return Ok(response),
                 Some(retry) => request = retry,
@@ -133,32 +166,27 @@ impl HttpChannel {
         }
     }
 
-    async fn with_idle_timeout<T>(
-        &self,
-        endpoint: &Endpoint,
-        response: impl Future<Output = Result<T, outbound::RequestError>>,
-    ) -> Result<T, Error> {
-        let limit = self.limits.idle_timeout;
-        let request_error = |error| Error::from_request_error(endpoint.origin(), error, limit);
-        match timeout(limit, response).await {
-            Ok(result) => result.map_err(request_error),
-            Err(_) => Err(request_error(outbound::RequestError::Timeout)),
-        }
-    }
-
     /// Whether there is anything to show at an endpoint.
     pub(crate) fn has_credentials_for(&self, endpoint: &Endpoint) -> bool {
         self.credentials.iter().any(|it| it.origin() == endpoint.origin())
+    }
+
+    fn allows_call_headers(&self, endpoint: &Endpoint) -> bool {
+        match &self.call_headers {
+            CallHeaderScope::Endpoint => true,
+            CallHeaderScope::Origin(origin) => origin.as_deref() == Some(endpoint.origin()),
+        }
     }
 
     pub(super) fn http(&self) -> &outbound::HttpClient {
         &self.http
     }
 
-    /// Everything that is to be shown at an endpoint.
+    /// Returns the credentials and call headers for a request to an endpoint.
     pub(super) async fn credentials_for(
         &self,
         endpoint: &Endpoint,
+        options: &CallOptions,
     ) -> Result<RequestCredentials, Error> {
         let mut credentials = RequestCredentials::default();
         for origin_credentials in
@@ -166,7 +194,31 @@ impl HttpChannel {
         {
             origin_credentials.add_to(&mut credentials).await?;
         }
+        if !options.headers.is_empty() {
+            match self.allows_call_headers(endpoint) {
+                true => credentials.extend_headers(options.headers.clone()),
+                false => {
+                    tracing::warn!(
+                        origin = endpoint.origin(),
+                        "call headers are not sent to this origin"
+                    );
+                }
+            }
+        }
         Ok(credentials)
+    }
+}
+
+/// Limits the time until the response of a stream begins.
+async fn with_timeout<T>(
+    endpoint: &Endpoint,
+    limit: Duration,
+    response: impl Future<Output = Result<T, outbound::RequestError>>,
+) -> Result<T, Error> {
+    let request_error = |error| Error::from_request_error(endpoint.origin(), error, limit);
+    match timeout(limit, response).await {
+        Ok(result) => result.map_err(request_error),
+        Err(_) => Err(request_error(outbound::RequestError::Timeout)),
     }
 }
 

@@ -12,6 +12,7 @@ use super::events::StreamReader;
 use super::http_channel::{HttpChannel, OutgoingRequest, active_extensions};
 use super::response_head::ResponseHead;
 use super::{Transport, error_response, impl_service};
+use crate::client::CallOptions;
 use crate::error::Error;
 
 /// Calls an agent over JSON-RPC, in any version.
@@ -60,7 +61,11 @@ impl JsonRpc {
 
 #[async_trait]
 impl Transport for JsonRpc {
-    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
+    async fn exchange(
+        &self,
+        call: &Call,
+        options: &CallOptions,
+    ) -> Result<CallResponse<Error>, Error> {
         let request = self.endpoint.with_defaults(&call.request);
         let version = self.endpoint.version();
         let dialect = Dialect::over_jsonrpc(version);
@@ -72,7 +77,7 @@ impl Transport for JsonRpc {
             .with_call_headers(&call.context, version)?;
         if !operation.is_streaming() {
             let outgoing = outgoing.with_accept("application/json");
-            let response = self.channel.fetch(&self.endpoint, outgoing).await?;
+            let response = self.channel.fetch(&self.endpoint, outgoing, options).await?;
             let extensions = active_extensions(response.headers());
             let reply = self.read_reply(dialect, &id, operation, &response);
             let reply = reply
@@ -80,10 +85,10 @@ impl Transport for JsonRpc {
             return Ok(CallResponse { extensions, ..reply.into() });
         }
         let outgoing = outgoing.with_accept("text/event-stream");
-        let response = self.channel.send_streaming(&self.endpoint, outgoing).await?;
+        let response = self.channel.send_streaming(&self.endpoint, outgoing, options).await?;
         let extensions = active_extensions(response.headers());
         let origin = self.endpoint.origin().to_owned();
-        let limits = self.channel.limits.clone();
+        let limits = self.channel.limits.for_call(options);
         let reader = StreamReader { dialect, origin, limits, not_found_kind: None };
         let head = ResponseHead::new(&response, &self.endpoint);
         let events = reader.into_events(response).await.map_err(|error| head.annotate(error))?;

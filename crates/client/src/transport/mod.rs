@@ -22,6 +22,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use latimer_protocol::{Call, CallResponse, EventStream, ReplyKind, Service};
+use tokio::time::timeout;
 
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::{describe_invalid_url, parse_origin, url_origin};
@@ -32,6 +33,7 @@ pub(crate) use http_channel::{OutgoingRequest, to_uri};
 pub use jsonrpc::JsonRpc;
 pub use rest::HttpJson;
 
+use crate::client::CallOptions;
 use crate::error::Error;
 
 /// Time a stream has to end after its last event. A server may repeat the finished task, and a
@@ -45,7 +47,14 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
     ///
     /// A stream ends when its task is settled, or with the agent's direct reply. A stream that ends
     /// earlier has [`Error::StreamInterrupted`] as its last item.
-    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error>;
+    ///
+    /// The transport applies the timeouts and headers of `options`. The client has added the
+    /// extensions to the context of the call, and makes one call per attempt.
+    async fn exchange(
+        &self,
+        call: &Call,
+        options: &CallOptions,
+    ) -> Result<CallResponse<Error>, Error>;
 }
 
 /// A response as a service returns it: errors of its stream become errors of the protocol.
@@ -60,20 +69,43 @@ pub(crate) fn into_service_response(response: CallResponse<Error>) -> CallRespon
     CallResponse { kind, task_dialect, extensions }
 }
 
+/// What errors name in place of the origin of an agent in the same process.
+const IN_PROCESS: &str = "this process";
+
 /// An agent in the same process, or anything else that is a service.
 #[derive(Debug)]
 pub(crate) struct InProcess(pub(crate) Arc<dyn Service>);
 
 #[async_trait]
 impl Transport for InProcess {
-    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
-        let CallResponse { kind, task_dialect, extensions } = self.0.call(call.clone()).await?;
+    async fn exchange(
+        &self,
+        call: &Call,
+        options: &CallOptions,
+    ) -> Result<CallResponse<Error>, Error> {
+        let limit = match call.request.operation().is_streaming() {
+            true => options.idle_timeout,
+            false => options.timeout,
+        };
+        let timed_out = |limit| Error::Timeout { origin: IN_PROCESS.to_owned(), limit };
+        let response = self.0.call(call.clone());
+        let response = match limit {
+            Some(limit) => timeout(limit, response).await.map_err(|_| timed_out(limit))?,
+            None => response.await,
+        };
+        let CallResponse { kind, task_dialect, extensions } = response?;
         let kind = match kind {
             ReplyKind::Single(reply) => ReplyKind::Single(reply),
             ReplyKind::Stream(events) => {
-                let events: EventStream<Error> =
-                    Box::pin(events.map(|event| event.map_err(Error::from)));
-                ReplyKind::Stream(stream_end::require_settled_end(events, "this process".into()))
+                let events = events.map(|event| event.map_err(Error::from));
+                let events: EventStream<Error> = match options.idle_timeout {
+                    Some(limit) => Box::pin(
+                        stream_end::with_idle_timeout(limit, events)
+                            .map(move |event| event.map_err(|_| timed_out(limit))?),
+                    ),
+                    None => Box::pin(events),
+                };
+                ReplyKind::Stream(stream_end::require_settled_end(events, IN_PROCESS.to_owned()))
             }
         };
         Ok(CallResponse { kind, task_dialect, extensions })
@@ -89,7 +121,8 @@ macro_rules! impl_service {
                 &self,
                 call: latimer_protocol::Call,
             ) -> Result<latimer_protocol::CallResponse, latimer_protocol::Error> {
-                let response = crate::transport::Transport::exchange(self, &call).await?;
+                let options = crate::CallOptions::default();
+                let response = crate::transport::Transport::exchange(self, &call, &options).await?;
                 Ok(crate::transport::into_service_response(response))
             }
         }

@@ -14,6 +14,7 @@ use super::events::StreamReader;
 use super::http_channel::{HttpChannel, OutgoingRequest, active_extensions, to_uri};
 use super::response_head::ResponseHead;
 use super::{Transport, error_response, impl_service};
+use crate::client::CallOptions;
 use crate::error::Error;
 
 /// Calls an agent over HTTP+JSON: 1.0, 0.3, and for 0.1 the REST that was there before it.
@@ -76,16 +77,17 @@ impl HttpJson {
     async fn open_stream(
         &self,
         outgoing: OutgoingRequest,
+        options: &CallOptions,
     ) -> Result<Response<latimer_outbound::Body>, Error> {
         // The specification says both GET and POST of a subscription, and not every server has both.
         let retry_with_get = outgoing
             .body
             .is_none()
             .then(|| OutgoingRequest { method: Method::GET, ..outgoing.clone() });
-        let response = self.channel.send_streaming(&self.endpoint, outgoing).await?;
+        let response = self.channel.send_streaming(&self.endpoint, outgoing, options).await?;
         match retry_with_get {
             Some(retry) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
-                self.channel.send_streaming(&self.endpoint, retry).await
+                self.channel.send_streaming(&self.endpoint, retry, options).await
             }
             _ => Ok(response),
         }
@@ -114,7 +116,11 @@ fn not_found_kind(request: &Request) -> Option<ErrorKind> {
 
 #[async_trait]
 impl Transport for HttpJson {
-    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
+    async fn exchange(
+        &self,
+        call: &Call,
+        options: &CallOptions,
+    ) -> Result<CallResponse<Error>, Error> {
         let not_found_kind = not_found_kind(&call.request);
         let request = self.endpoint.with_defaults(&call.request);
         let version = self.endpoint.version();
@@ -126,7 +132,7 @@ impl Transport for HttpJson {
             OutgoingRequest::new(method, uri, body).with_call_headers(&call.context, version)?;
         if !operation.is_streaming() {
             let outgoing = outgoing.with_accept("application/a2a+json, application/json");
-            let response = self.channel.fetch(&self.endpoint, outgoing).await?;
+            let response = self.channel.fetch(&self.endpoint, outgoing, options).await?;
             let extensions = active_extensions(response.headers());
             let reply = self.read_reply(dialect, operation, &response);
             let refine =
@@ -135,11 +141,11 @@ impl Transport for HttpJson {
             let reply = reply.map_err(refine).map_err(annotate)?;
             return Ok(CallResponse { extensions, ..reply.into() });
         }
-        let response = self.open_stream(outgoing.with_accept("text/event-stream")).await?;
+        let response = self.open_stream(outgoing.with_accept("text/event-stream"), options).await?;
         let extensions = active_extensions(response.headers());
         let origin = self.endpoint.origin().to_owned();
-        let reader =
-            StreamReader { dialect, origin, limits: self.channel.limits.clone(), not_found_kind };
+        let limits = self.channel.limits.for_call(options);
+        let reader = StreamReader { dialect, origin, limits, not_found_kind };
         let head = ResponseHead::new(&response, &self.endpoint);
         let events = reader.into_events(response).await.map_err(|error| head.annotate(error))?;
         Ok(CallResponse { extensions, ..ReplyKind::Stream(events).into() })

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use futures_core::Stream;
 use futures_util::{StreamExt, stream};
 use latimer_protocol::{EventStream, Finality, Phase, StreamEvent, StreamResponse};
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use super::STREAM_CLOSE_GRACE;
@@ -76,6 +78,21 @@ pub(super) fn require_settled_end(
             }
         }
     }))
+}
+
+/// Adds a limit to the time between two items of a stream. The error of an item that takes longer is
+/// the last item.
+pub(super) fn with_idle_timeout<S: Stream + Unpin>(
+    limit: Duration,
+    items: S,
+) -> impl Stream<Item = Result<S::Item, Elapsed>> {
+    stream::unfold(Some(items), move |items| async move {
+        let mut items = items?;
+        match timeout(limit, items.next()).await {
+            Ok(item) => Some((Ok(item?), Some(items))),
+            Err(elapsed) => Some((Err(elapsed), None)),
+        }
+    })
 }
 
 /// A stream that has begun: one whose first event has come, or does not come soon.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_client::transport::{CallLimits, Transport};
-use latimer_client::{Error, user_message};
+use latimer_client::{CallOptions, Error, user_message};
 use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{Call, ErrorKind, GetTaskRequest, ReplyKind, Request, TaskId, Version};
 
@@ -29,7 +29,7 @@ pub(crate) fn stream_call() -> Call {
 
 /// How a call ends, be it with its first event or its last.
 pub(crate) async fn run_to_end(transport: &dyn Transport, call: Call) -> Result<usize, Error> {
-    match transport.exchange(&call).await?.kind {
+    match transport.exchange(&call, &CallOptions::default()).await?.kind {
         ReplyKind::Single(_) => Ok(1),
         ReplyKind::Stream(mut events) => {
             let mut count = 0;

@@ -2,7 +2,7 @@
 
 use futures_util::TryStreamExt;
 use latimer_client::transport::Transport;
-use latimer_client::{Error, user_message};
+use latimer_client::{CallOptions, Error, user_message};
 use latimer_protocol::{
     Call, CallResponse, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, ErrorKind,
     GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
@@ -14,7 +14,7 @@ use latimer_protocol::{
 use crate::support::{PAIRS, demo, transport};
 
 async fn call_single(transport: &dyn Transport, request: Request) -> Result<Reply, Error> {
-    match transport.exchange(&Call::new(request)).await? {
+    match transport.exchange(&Call::new(request), &CallOptions::default()).await? {
         CallResponse { kind: ReplyKind::Single(reply), .. } => Ok(reply),
         other => panic!("{other:?}"),
     }
@@ -24,7 +24,8 @@ async fn collect_events(
     transport: &dyn Transport,
     call: Call,
 ) -> Result<Vec<StreamResponse>, Error> {
-    let ReplyKind::Stream(events) = transport.exchange(&call).await?.kind else {
+    let ReplyKind::Stream(events) = transport.exchange(&call, &CallOptions::default()).await?.kind
+    else {
         panic!("no stream")
     };
     let events: Vec<_> = events.try_collect().await?;
@@ -122,7 +123,7 @@ async fn streams_deliver_all_events_and_resume() {
         if Operation::SendStreamingMessage.route(version).is_none()
             && binding == latimer_protocol::card::ProtocolBinding::HttpJson
         {
-            let error = transport.exchange(&call).await.unwrap_err();
+            let error = transport.exchange(&call, &CallOptions::default()).await.unwrap_err();
             assert!(matches!(error, Error::Agent(_)), "{name}: {error}");
             continue;
         }

@@ -7,10 +7,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use latimer_client::{Client, Error as ClientError};
+use latimer_client::{CallOptions, Client, Error as ClientError, RetryPolicy};
 use latimer_protocol::{ContextId, Dialect, ListTasksRequest, TaskId};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 /// Timeout of one lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -72,10 +72,13 @@ impl TaskLookup {
             page_size: Some(2),
             ..ListTasksRequest::default()
         };
-        let timed_out =
-            |_| ClientError::Timeout { origin: "the agent".into(), limit: LOOKUP_TIMEOUT };
-        let page =
-            timeout(LOOKUP_TIMEOUT, client.list_tasks(request)).await.map_err(timed_out)??;
+        let options = CallOptions {
+            timeout: Some(LOOKUP_TIMEOUT),
+            // A failed lookup is followed by another one.
+            retry: Some(RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }),
+            ..CallOptions::default()
+        };
+        let page = client.with_options(options).list_tasks(request).await?;
         // An agent that does not know the context may list tasks of others.
         Ok(match page.tasks.as_slice() {
             [task] if task.context_id.as_ref() == Some(context) => Some(task.id.clone()),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use latimer_client::{CardSource, Client, Error as ClientError};
+use latimer_client::{CallOptions, CardSource, Client, Error as ClientError};
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind, TaskId, redact_query};
 use latimer_server::{CardHandle, Health};
@@ -230,7 +230,10 @@ impl CallPermit<'_> {
     pub(super) fn client(&self, extensions: &[String]) -> Client {
         match extensions {
             [] => self.client.clone(),
-            extensions => self.client.with_extensions(extensions.iter().cloned()),
+            extensions => {
+                let extensions = extensions.to_vec();
+                self.client.with_options(CallOptions { extensions, ..CallOptions::default() })
+            }
         }
     }
 

@@ -10,8 +10,9 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::checks::{invalid_url_error, no_origin_error};
+use super::layer::Layer;
 use super::{ClientBuilder, ClientCertificate};
-use crate::client::{Client, Inner};
+use crate::client::{CallOptions, Client, Inner};
 use crate::credentials::Credentials;
 use crate::discovery::{CardSource, CardUrls, Discovery, MAX_CARD_BYTES};
 use crate::error::Error;
@@ -46,6 +47,7 @@ impl ClientBuilder {
             _ => http,
         };
         let channel = self.with_credentials(HttpChannel::new(http))?.limits(self.limits.clone());
+        let channel = channel.restrict_call_headers(self.resolve_origin(None)?);
         let has_credentials = !self.credentials.is_empty() || !self.headers.is_empty();
         if has_credentials && !channel.has_credentials_for(&endpoint) {
             tracing::warn!(origin = endpoint.origin(), "no credentials are for the agent's origin");
@@ -67,12 +69,14 @@ impl ClientBuilder {
                 return Err(Error::InvalidSetup(format!("the binding {name:?} is not known")));
             }
         };
+        let wrap = |inner, layer: &Layer| layer.wrap(inner);
         Ok(Client(Arc::new(Inner {
-            transport,
+            transport: self.layers.iter().fold(transport, wrap),
             interface: Some(selected),
             card,
             discovery: discovery.map(Arc::new),
             extensions: self.extensions,
+            options: CallOptions::default(),
             dialect,
             retry: self.retry,
             polling: self.polling,

@@ -2,6 +2,7 @@
 
 mod assembly;
 mod checks;
+mod layer;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, ProtocolBinding};
 
 use self::checks::no_origin_error;
+use self::layer::Layer;
 use super::Client;
 use super::poll::PollPolicy;
 use super::retry::RetryPolicy;
@@ -18,7 +20,7 @@ use crate::credentials::{CredentialSet, Credentials, SelectionContext};
 use crate::discovery::{CardSource, CardTrust};
 use crate::error::Error;
 use crate::negotiate::{self, Preferences, SelectedInterface};
-use crate::transport::{CallLimits, HttpChannel};
+use crate::transport::{CallLimits, HttpChannel, Transport};
 
 /// Sets up a [`Client`].
 ///
@@ -59,6 +61,7 @@ pub struct ClientBuilder {
     retry: RetryPolicy,
     polling: PollPolicy,
     streaming_enabled: bool,
+    layers: Vec<Layer>,
     guard_rules: Rules,
     root_certificates: Vec<Vec<u8>>,
     client_certificate: Option<ClientCertificate>,
@@ -96,6 +99,7 @@ impl ClientBuilder {
             retry: RetryPolicy::default(),
             polling: PollPolicy::default(),
             streaming_enabled: true,
+            layers: Vec::new(),
             guard_rules: Rules::default(),
             root_certificates: Vec::new(),
             client_certificate: None,
@@ -209,6 +213,49 @@ impl ClientBuilder {
     /// Follows tasks by looking at them, also where the agent could tell what happens to them.
     pub fn disable_streaming(mut self) -> Self {
         self.streaming_enabled = false;
+        self
+    }
+
+    /// Wraps the transport of the client: an interceptor that sees and may change every attempt of
+    /// every call, and its response. A layer wraps those that were added before it, so it sees a call
+    /// first.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use std::sync::atomic::{AtomicU64, Ordering};
+    /// # use latimer_client::transport::Transport;
+    /// # use latimer_client::{CallOptions, Client, Error};
+    /// # use latimer_protocol::{Call, CallResponse};
+    /// #[derive(Debug)]
+    /// struct CountAttempts {
+    ///     inner: Arc<dyn Transport>,
+    ///     attempts: Arc<AtomicU64>,
+    /// }
+    ///
+    /// #[async_trait::async_trait]
+    /// impl Transport for CountAttempts {
+    ///     async fn exchange(
+    ///         &self,
+    ///         call: &Call,
+    ///         options: &CallOptions,
+    ///     ) -> Result<CallResponse<Error>, Error> {
+    ///         self.attempts.fetch_add(1, Ordering::Relaxed);
+    ///         self.inner.exchange(call, options).await
+    ///     }
+    /// }
+    ///
+    /// let attempts = Arc::<AtomicU64>::default();
+    /// let client = Client::builder("https://agents.example")
+    ///     .layer(move |inner| Arc::new(CountAttempts { inner, attempts: Arc::clone(&attempts) }))
+    ///     .build()?;
+    /// # drop(client);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn layer(
+        mut self,
+        wrap: impl Fn(Arc<dyn Transport>) -> Arc<dyn Transport> + Send + Sync + 'static,
+    ) -> Self {
+        self.layers.push(Layer::new(wrap));
         self
     }
 

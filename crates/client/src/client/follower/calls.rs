@@ -154,7 +154,7 @@ impl TaskFollower {
         // The first try is at once: most connections that break are as good as new.
         Some(match *attempts - 1 {
             0 => Duration::ZERO,
-            retries => self.client.0.retry.backoff(retries, error),
+            retries => self.client.retry_policy().backoff(retries, error),
         })
     }
 }

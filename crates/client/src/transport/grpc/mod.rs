@@ -9,11 +9,9 @@ mod v0_3;
 mod v1;
 
 use std::error::Error as _;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_core::Stream;
-use futures_util::{StreamExt, stream};
+use futures_util::StreamExt;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Uri};
 use latimer_outbound::RequestError;
@@ -23,7 +21,6 @@ use latimer_protocol::{
     SharedEvent, StreamEvent, StreamResponse, Version,
 };
 use prost::Message;
-use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tonic::client::Grpc as TonicClient;
 use tonic::codec::Streaming;
@@ -32,8 +29,9 @@ use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
 use super::endpoint::Endpoint;
-use super::http_channel::{HttpChannel, active_extensions, insert_call_headers};
+use super::http_channel::{CallLimits, HttpChannel, active_extensions, insert_call_headers};
 use super::{Transport, error_response, impl_service, stream_end};
+use crate::client::CallOptions;
 use crate::credentials::RequestCredentials;
 use crate::error::Error;
 use tonic_channel::TonicChannel;
@@ -62,11 +60,15 @@ impl Grpc {
     }
 
     /// One call, ready to be made.
-    async fn prepare(&self, call: &Call) -> Result<(Rpc<'_>, RequestCredentials), Error> {
+    async fn prepare(
+        &self,
+        call: &Call,
+        options: &CallOptions,
+    ) -> Result<(Rpc<'_>, RequestCredentials), Error> {
         let version = self.endpoint.version();
         let mut headers = HeaderMap::new();
         insert_call_headers(&mut headers, &call.context, version)?;
-        let credentials = self.channel.credentials_for(&self.endpoint).await?;
+        let credentials = self.channel.credentials_for(&self.endpoint, options).await?;
         if credentials.has_query_parameters() {
             let problem = "the API key goes into a query, and gRPC has none";
             return Err(Error::NoCredentials(problem.into()));
@@ -79,16 +81,17 @@ impl Grpc {
         let path = path.parse().map_err(|_| latimer_protocol::Error::internal())?;
         let tonic_channel = TonicChannel::new(self.channel.http().clone());
         let client = TonicClient::with_origin(tonic_channel, self.origin.clone());
-        let client = client.max_decoding_message_size(self.channel.limits.max_body_bytes);
-        Ok((Rpc { grpc: self, client, path, headers }, credentials))
+        let limits = self.channel.limits.for_call(options);
+        let client = client.max_decoding_message_size(limits.max_body_bytes);
+        Ok((Rpc { grpc: self, limits, client, path, headers }, credentials))
     }
 
     /// What a failed call amounts to: something the agent said, or something on the way to it.
-    fn status_error(&self, status: &Status) -> Error {
+    fn status_error(&self, status: &Status, limits: &CallLimits) -> Error {
         let mut source = status.source();
         while let Some(error) = source {
             if let Some(request_error) = error.downcast_ref::<RequestError>() {
-                return self.request_error(request_error);
+                return self.request_error(request_error, limits);
             }
             source = error.source();
         }
@@ -101,7 +104,7 @@ impl Grpc {
     }
 
     /// A failure that somebody else holds: the same again, with its words for a source.
-    fn request_error(&self, error: &RequestError) -> Error {
+    fn request_error(&self, error: &RequestError, limits: &CallLimits) -> Error {
         let source = || error.to_string().into();
         let copy = match error {
             RequestError::Forbidden(forbidden) => RequestError::Forbidden(*forbidden),
@@ -111,7 +114,7 @@ impl Grpc {
             RequestError::Tls { .. } => RequestError::Tls { source: source() },
             _ => RequestError::Broken { source: source() },
         };
-        Error::from_request_error(self.endpoint.origin(), copy, self.channel.limits.timeout)
+        Error::from_request_error(self.endpoint.origin(), copy, limits.timeout)
     }
 
     fn malformed(&self, invalid: &dyn std::fmt::Display) -> Error {
@@ -122,6 +125,7 @@ impl Grpc {
 /// One call, ready to be made.
 struct Rpc<'a> {
     grpc: &'a Grpc,
+    limits: CallLimits,
     client: TonicClient<TonicChannel>,
     path: PathAndQuery,
     headers: HeaderMap,
@@ -134,7 +138,8 @@ impl Rpc<'_> {
     }
 
     async fn ready(&mut self) -> Result<(), Error> {
-        self.client.ready().await.map_err(|error| self.grpc.request_error(&error))
+        let ready = self.client.ready().await;
+        ready.map_err(|error| self.grpc.request_error(&error, &self.limits))
     }
 
     /// Asks, and reads the one answer.
@@ -147,36 +152,38 @@ impl Rpc<'_> {
     {
         self.ready().await?;
         let request = self.build_request(message);
-        let limit = self.grpc.channel.limits.timeout;
+        let limit = self.limits.timeout;
         let response = self.client.unary(request, self.path, ProstCodec::<M, R>::default());
         let origin = self.grpc.endpoint.origin();
         let response = timeout(limit, response)
             .await
             .map_err(|_| Error::from_request_error(origin, RequestError::Timeout, limit))?
-            .map_err(|status| self.grpc.status_error(&status))?;
+            .map_err(|status| self.grpc.status_error(&status, &self.limits))?;
         let (extensions, reply) = split_response(response);
         let converted = T::try_from(reply);
         Ok((converted.map_err(|error| self.grpc.malformed(&error))?, extensions))
     }
 
-    /// Asks, and reads events as they come.
-    async fn stream<M, R>(mut self, message: M) -> Result<(Streaming<R>, Vec<String>), Error>
+    /// Opens a stream and waits for its first event.
+    async fn stream<M, R>(mut self, message: M) -> ExchangeResult
     where
         M: Message + Default + Send + Sync + 'static,
         R: Message + Default + Send + Sync + 'static,
+        StreamResponse: TryFrom<R, Error = InvalidField>,
     {
         self.ready().await?;
         let request = self.build_request(message);
-        let limit = self.grpc.channel.limits.idle_timeout;
+        let limit = self.limits.idle_timeout;
         let codec = ProstCodec::<M, R>::default();
         let response = self.client.server_streaming(request, self.path, codec);
         let origin = self.grpc.endpoint.origin();
         let response = timeout(limit, response)
             .await
             .map_err(|_| Error::from_request_error(origin, RequestError::Timeout, limit))?
-            .map_err(|status| self.grpc.status_error(&status))?;
+            .map_err(|status| self.grpc.status_error(&status, &self.limits))?;
         let (extensions, events) = split_response(response);
-        Ok((events, extensions))
+        let events = self.grpc.read_events(events, self.limits).await?;
+        Ok((ReplyKind::Stream(events), extensions))
     }
 }
 
@@ -188,52 +195,37 @@ fn split_response<T>(response: Response<T>) -> (Vec<String>, T) {
 impl Grpc {
     async fn dispatch(&self, rpc: Rpc<'_>, request: &latimer_protocol::Request) -> ExchangeResult {
         match self.endpoint.version() {
-            Version::V1_0 => v1::exchange(self, rpc, request).await,
-            Version::V0_3 => v0_3::exchange(self, rpc, request).await,
+            Version::V1_0 => v1::exchange(rpc, request).await,
+            Version::V0_3 => v0_3::exchange(rpc, request).await,
             Version::V0_1 => Err(latimer_protocol::Error::internal().into()),
         }
     }
 
-    async fn read_events<R>(&self, events: Streaming<R>) -> Result<EventStream<Error>, Error>
+    async fn read_events<R>(
+        &self,
+        events: Streaming<R>,
+        limits: CallLimits,
+    ) -> Result<EventStream<Error>, Error>
     where
         R: Send + 'static,
         StreamResponse: TryFrom<R, Error = InvalidField>,
     {
         let transport = self.clone();
         let origin = self.endpoint.origin().to_owned();
-        let events =
-            with_item_timeout(self.channel.limits.idle_timeout, events).map(move |event| {
-                let timed_out = |_| {
-                    Error::from_request_error(
-                        transport.endpoint.origin(),
-                        RequestError::Timeout,
-                        transport.channel.limits.idle_timeout,
-                    )
-                };
-                let event =
-                    event.map_err(timed_out)?.map_err(|status| transport.status_error(&status))?;
-                let event =
-                    StreamResponse::try_from(event).map_err(|it| transport.malformed(&it))?;
-                let (revision, finality) = (event_revision(&event), stream_end::finality(&event));
-                Ok(StreamEvent { revision, event: SharedEvent::new(event), finality })
-            });
+        let events = stream_end::with_idle_timeout(limits.idle_timeout, events).map(move |event| {
+            let origin = transport.endpoint.origin();
+            let timed_out =
+                |_| Error::from_request_error(origin, RequestError::Timeout, limits.idle_timeout);
+            let event = event
+                .map_err(timed_out)?
+                .map_err(|status| transport.status_error(&status, &limits))?;
+            let event = StreamResponse::try_from(event).map_err(|it| transport.malformed(&it))?;
+            let (revision, finality) = (event_revision(&event), stream_end::finality(&event));
+            Ok(StreamEvent { revision, event: SharedEvent::new(event), finality })
+        });
         stream_end::wait_first_event(stream_end::require_settled_end(Box::pin(events), origin))
             .await
     }
-}
-
-/// The items of a stream, each within a time of its own; what comes late is the last.
-fn with_item_timeout<S: Stream + Unpin>(
-    limit: Duration,
-    items: S,
-) -> impl Stream<Item = Result<S::Item, Elapsed>> {
-    stream::unfold(Some(items), move |items| async move {
-        let mut items = items?;
-        match timeout(limit, items.next()).await {
-            Ok(item) => Some((Ok(item?), Some(items))),
-            Err(elapsed) => Some((Err(elapsed), None)),
-        }
-    })
 }
 
 /// The number of an event, where the extension for it is active.
@@ -252,16 +244,20 @@ fn event_revision(event: &StreamResponse) -> Option<Revision> {
 
 #[async_trait]
 impl Transport for Grpc {
-    async fn exchange(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
+    async fn exchange(
+        &self,
+        call: &Call,
+        options: &CallOptions,
+    ) -> Result<CallResponse<Error>, Error> {
         let request = self.endpoint.with_defaults(&call.request);
-        let (rpc, credentials) = self.prepare(call).await?;
+        let (rpc, credentials) = self.prepare(call, options).await?;
         let mut result = self.dispatch(rpc, &request).await;
         if let Err(Error::Agent(error)) = &result
             && error.kind() == ErrorKind::Unauthenticated
             && credentials.has_tokens()
         {
             credentials.invalidate_tokens();
-            let (rpc, _) = self.prepare(call).await?;
+            let (rpc, _) = self.prepare(call, options).await?;
             result = self.dispatch(rpc, &request).await;
         }
         let (kind, extensions) = result?;

@@ -7,9 +7,9 @@ use latimer_protocol::{
     SendMessageResponse, Task, TaskPushNotificationConfig,
 };
 
-use super::{ExchangeResult, Grpc, Rpc};
+use super::{ExchangeResult, Rpc};
 
-pub(super) async fn exchange(grpc: &Grpc, rpc: Rpc<'_>, request: &Request) -> ExchangeResult {
+pub(super) async fn exchange(rpc: Rpc<'_>, request: &Request) -> ExchangeResult {
     let (reply, extensions) = match request {
         Request::SendMessage(it) => {
             let message = pb::SendMessageRequest::from(it);
@@ -19,13 +19,11 @@ pub(super) async fn exchange(grpc: &Grpc, rpc: Rpc<'_>, request: &Request) -> Ex
         }
         Request::SendStreamingMessage(it) => {
             let message = pb::SendMessageRequest::from(it);
-            let (events, active) = rpc.stream::<_, pb::StreamResponse>(message).await?;
-            return Ok((ReplyKind::Stream(grpc.read_events(events).await?), active));
+            return rpc.stream::<_, pb::StreamResponse>(message).await;
         }
         Request::SubscribeToTask(it) => {
             let message = pb::TaskSubscriptionRequest::from(it);
-            let (events, active) = rpc.stream::<_, pb::StreamResponse>(message).await?;
-            return Ok((ReplyKind::Stream(grpc.read_events(events).await?), active));
+            return rpc.stream::<_, pb::StreamResponse>(message).await;
         }
         Request::GetTask(it) => {
             let (it, active) = rpc.unary::<_, pb::Task, Task>(pb::GetTaskRequest::from(it)).await?;

@@ -3,7 +3,7 @@ use std::fmt;
 use async_trait::async_trait;
 use futures_util::stream;
 use latimer_client::transport::Transport;
-use latimer_client::user_message;
+use latimer_client::{CallOptions, user_message};
 use latimer_protocol::{
     Call, CallResponse, Error as AgentError, ErrorKind, Finality, ListTasksResponse, Reply,
     ReplyKind, Request, SharedEvent, StreamEvent, Task, TaskState,
@@ -51,7 +51,11 @@ fn completed() -> SendResult {
 
 #[async_trait]
 impl Transport for StubAgent {
-    async fn exchange(&self, call: &Call) -> Result<CallResponse<ClientError>, ClientError> {
+    async fn exchange(
+        &self,
+        call: &Call,
+        _: &CallOptions,
+    ) -> Result<CallResponse<ClientError>, ClientError> {
         let stream_of = |state| {
             let event = StreamResponse::Task(task(state, None));
             let event = SharedEvent::new(event);
