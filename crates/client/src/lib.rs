@@ -33,10 +33,11 @@ pub mod transport;
 
 pub use a2a_client::A2aClient;
 pub use client::{
-    CallOptions, Client, ClientBuilder, PollPolicy, RetryPolicy, TaskFollower, user_message,
+    CallOptions, CardRefresh, Client, ClientBuilder, PollPolicy, RetryPolicy, TaskFollower,
+    user_message,
 };
 pub use credentials::{ApiKeyLocation, CredentialSet, Credentials, OriginCredentials};
-pub use discovery::{CardSource, CardTrust};
+pub use discovery::{CardCache, CardSource, CardTrust, StoredCard};
 pub use error::Error;
 pub use latimer_outbound as outbound;
 

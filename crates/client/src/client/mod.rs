@@ -10,6 +10,7 @@ mod text_deltas;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{
@@ -18,13 +19,14 @@ use latimer_protocol::{
 };
 
 pub use builder::ClientBuilder;
+use builder::Connector;
 pub use follower::TaskFollower;
 pub use options::CallOptions;
 use options::add_extensions;
 pub use poll::PollPolicy;
 pub use retry::RetryPolicy;
 
-use crate::discovery::{CardSource, Discovery};
+use crate::discovery::CardSource;
 use crate::error::Error;
 use crate::negotiate::SelectedInterface;
 use crate::transport::{InProcess, Transport};
@@ -56,7 +58,7 @@ struct Inner {
     transport: Arc<dyn Transport>,
     interface: Option<SelectedInterface>,
     card: Option<Arc<AgentCard>>,
-    discovery: Option<Arc<Discovery>>,
+    connector: Option<Arc<Connector>>,
     /// Extensions that every call activates, those of `options` among them.
     extensions: Vec<String>,
     options: CallOptions,
@@ -67,6 +69,15 @@ struct Inner {
     /// Whether the numbers of events say what comes behind what. Others count per connection, or tell
     /// the time.
     has_numbered_events: bool,
+}
+
+/// Result of [`Client::refresh`].
+#[derive(Clone, Debug)]
+pub enum CardRefresh {
+    /// The card is the same, and so is the interface that is called.
+    Unchanged,
+    /// The card has changed, or another interface has to be called: this client does.
+    Changed(Client),
 }
 
 /// A message of the user, under a new id.
@@ -119,7 +130,7 @@ impl Client {
             transport,
             interface: None,
             card: None,
-            discovery: None,
+            connector: None,
             extensions: Vec::new(),
             options: CallOptions::default(),
             dialect: Dialect::V1_0,
@@ -152,22 +163,47 @@ impl Client {
         self.0.interface.as_ref()
     }
 
-    /// The agent's card as it is now: the one that is kept while it is fresh, else a new one. How the
-    /// agent is called stays as it is; [connect](Self::connect) again to change it.
+    /// Asks the server of the card whether the card has changed since it was fetched, with the `ETag`
+    /// and `Last-Modified` headers of its last response, over the connections of this client. A changed
+    /// client has the options of this one; this one continues to call the agent as its card said.
     ///
     /// # Errors
-    /// When there is none, or this client was made without one.
-    pub async fn fetch_card(&self) -> Result<Arc<AgentCard>, Error> {
-        match &self.0.discovery {
-            Some(discovery) => discovery.card().await,
-            None => Err(Error::NoCard("this client was made without one".into())),
+    /// Those of [`connect`](Self::connect), and [`Error::NoCard`] if this client was created without a
+    /// card.
+    pub async fn refresh(&self) -> Result<CardRefresh, Error> {
+        let connector = self.connector()?;
+        let card = connector.fetch_card_again().await?;
+        let selected = connector.select_interface(&card).await?;
+        if self.card() == Some(&*card) && self.interface() == Some(&selected) {
+            return Ok(CardRefresh::Unchanged);
         }
+        let client = connector.connect(card, selected).await?;
+        Ok(CardRefresh::Changed(client.with_options(self.0.options.clone())))
     }
 
-    /// Forgets the card that is kept: the next [look](Self::fetch_card) is a fresh one.
+    /// Returns the agent's current card: the cached one while it is fresh, otherwise the one that its
+    /// server has now. This client continues to call the agent as the card said when it connected;
+    /// [`refresh`](Self::refresh) returns one that follows the current card.
+    ///
+    /// # Errors
+    /// [`Error::NoCard`] if the client was created without a card; otherwise the reason why the card
+    /// cannot be fetched or is not trusted.
+    pub async fn fetch_card(&self) -> Result<Arc<AgentCard>, Error> {
+        self.connector()?.fetch_card().await
+    }
+
+    /// Returns how long the card is still fresh by the headers of its server: zero after a call failed
+    /// in a way that contradicts the card, none if the card was not fetched from a server.
+    #[must_use]
+    pub fn card_fresh_for(&self) -> Option<Duration> {
+        self.0.connector.as_ref()?.card_fresh_for()
+    }
+
+    /// Discards the cached card, so that the next [`fetch_card`](Self::fetch_card) or
+    /// [`refresh`](Self::refresh) fetches it without a condition.
     pub fn invalidate_card(&self) {
-        if let Some(discovery) = &self.0.discovery {
-            discovery.invalidate();
+        if let Some(connector) = &self.0.connector {
+            connector.invalidate_card();
         }
     }
 
@@ -178,6 +214,11 @@ impl Client {
         let declares_streaming =
             |card: &AgentCard| card.capabilities.declares(Capability::Streaming);
         self.0.streaming_enabled && self.card().is_none_or(declares_streaming)
+    }
+
+    fn connector(&self) -> Result<&Arc<Connector>, Error> {
+        let connector = self.0.connector.as_ref();
+        connector.ok_or_else(|| Error::NoCard("the client was created without a card".into()))
     }
 
     fn build_call(&self, request: Request) -> Call {

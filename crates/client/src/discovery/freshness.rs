@@ -1,12 +1,13 @@
 //! How long a card is fresh, and how to ask whether it has changed.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::header::{CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
 
 use super::DEFAULT_FRESHNESS;
+use super::card_cache::StoredCard;
 use crate::transport::OutgoingRequest;
 
 /// The longest time that a server's word on freshness is taken for.
@@ -17,6 +18,7 @@ const MAX_FRESHNESS: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) struct Freshness {
     fresh_until: Instant,
     validators: Validators,
+    is_storable: bool,
 }
 
 impl Freshness {
@@ -26,11 +28,35 @@ impl Freshness {
             etag: headers.get(ETAG).cloned(),
             last_modified: headers.get(LAST_MODIFIED).cloned(),
         };
-        Self { fresh_until: Instant::now() + lifetime(headers), validators }
+        let is_storable = !directives(headers).any(|it| it == "no-store");
+        Self { fresh_until: Instant::now() + lifetime(headers), validators, is_storable }
     }
 
-    pub(super) fn is_fresh(&self) -> bool {
-        Instant::now() < self.fresh_until
+    /// Restores the freshness of a stored card.
+    pub(super) fn from_stored(stored: &StoredCard) -> Self {
+        let header = |text: &Option<String>| HeaderValue::try_from(text.as_deref()?).ok();
+        let validators =
+            Validators { etag: header(&stored.etag), last_modified: header(&stored.last_modified) };
+        let remaining = stored.fresh_until.duration_since(SystemTime::now()).unwrap_or_default();
+        let fresh_until = Instant::now() + remaining.min(MAX_FRESHNESS);
+        Self { fresh_until, validators, is_storable: true }
+    }
+
+    /// Returns what to store of a card; none if its server forbids that.
+    pub(super) fn to_stored(&self, url: &str, json: &str) -> Option<StoredCard> {
+        let text = |value: &Option<HeaderValue>| Some(value.as_ref()?.to_str().ok()?.to_owned());
+        self.is_storable.then(|| StoredCard {
+            url: url.to_owned(),
+            json: json.to_owned(),
+            etag: text(&self.validators.etag),
+            last_modified: text(&self.validators.last_modified),
+            fresh_until: SystemTime::now() + self.remaining(),
+        })
+    }
+
+    /// Returns how long the card is still fresh.
+    pub(super) fn remaining(&self) -> Duration {
+        self.fresh_until.saturating_duration_since(Instant::now())
     }
 
     pub(super) fn validators(&self) -> &Validators {
@@ -58,11 +84,15 @@ impl Validators {
     }
 }
 
-fn lifetime(headers: &HeaderMap) -> Duration {
+/// The directives of `Cache-Control`, in lower case.
+fn directives(headers: &HeaderMap) -> impl Iterator<Item = String> {
     let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|it| it.to_str().ok());
+    values.flat_map(|it| it.split(',')).map(|it| it.trim().to_ascii_lowercase())
+}
+
+fn lifetime(headers: &HeaderMap) -> Duration {
     let mut max_age = None;
-    for directive in values.flat_map(|it| it.split(',')).map(str::trim) {
-        let directive = directive.to_ascii_lowercase();
+    for directive in directives(headers) {
         if directive == "no-store" || directive == "no-cache" {
             return Duration::ZERO;
         }

@@ -1,10 +1,12 @@
 //! Finding out how an agent is called: its card, from where it publishes it.
 
+mod card_cache;
 mod card_urls;
 mod freshness;
 mod source;
 mod trust;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use url::Url;
 use crate::client::CallOptions;
 use crate::error::Error;
 use crate::transport::{Endpoint, HttpChannel, OutgoingRequest, status_error};
+pub use card_cache::{CardCache, StoredCard};
 pub(crate) use card_urls::CardUrls;
 use freshness::{Freshness, Validators};
 pub use source::CardSource;
@@ -25,11 +28,10 @@ pub use trust::CardTrust;
 /// The largest card that is read, in bytes.
 pub(crate) const MAX_CARD_BYTES: usize = 1024 * 1024;
 
-/// Looks up the card of one agent, and keeps it while it is fresh.
+/// Fetches the card of one agent, and caches it with what is needed to ask whether it has changed.
 ///
-/// A card is fresh for as long as its server says, and five minutes if it says nothing; then the
-/// server is asked whether it has changed. Nothing is kept that was not read and trusted, and nothing
-/// at all once something went wrong.
+/// A card is fresh for as long as the headers of its server allow, by default for five minutes. Only
+/// trusted cards are cached, and a failed request clears the cache.
 #[derive(Debug)]
 pub(crate) struct Discovery {
     source: CardSource,
@@ -39,6 +41,8 @@ pub(crate) struct Discovery {
     /// Shows what there is, where a card is not for everybody.
     authenticated: HttpChannel,
     cache: Mutex<Option<CachedCard>>,
+    card_cache: Option<Arc<dyn CardCache>>,
+    stored_was_read: AtomicBool,
 }
 
 /// A card that was read and trusted.
@@ -48,6 +52,8 @@ struct CachedCard {
     /// Where it was found.
     url: String,
     freshness: Freshness,
+    /// The card as it was received, for the card cache.
+    json: Option<Arc<str>>,
 }
 
 /// What one address answers.
@@ -67,25 +73,87 @@ impl Discovery {
         trust: CardTrust,
         anonymous: HttpChannel,
         authenticated: HttpChannel,
+        card_cache: Option<Arc<dyn CardCache>>,
     ) -> Self {
-        Self { source, trust, anonymous, authenticated, cache: Mutex::default() }
+        let (cache, stored_was_read) = (Mutex::default(), AtomicBool::new(false));
+        Self { source, trust, anonymous, authenticated, cache, card_cache, stored_was_read }
     }
 
-    /// The card: the one that was kept while it is fresh, else a new one.
+    /// Returns the cached card while it is fresh, otherwise asks the server whether it has changed.
     pub(crate) async fn card(&self) -> Result<Arc<AgentCard>, Error> {
         let cached = self.lock_cache().clone();
-        if let Some(cached) = cached.as_ref().filter(|it| it.freshness.is_fresh()) {
+        let cached = match cached {
+            Some(cached) => Some(cached),
+            None => self.load_stored().await,
+        };
+        if let Some(cached) = cached.as_ref().filter(|it| !it.freshness.remaining().is_zero()) {
+            *self.lock_cache() = Some(cached.clone());
             return Ok(Arc::clone(&cached.card));
         }
-        let refreshed = self.refresh(cached).await;
-        let mut cache = self.lock_cache();
-        match refreshed {
-            Ok((card, entry)) => {
-                *cache = entry;
+        self.update(cached).await
+    }
+
+    /// Asks the server whether the card has changed, and returns it.
+    pub(crate) async fn refresh(&self) -> Result<Arc<AgentCard>, Error> {
+        let cached = self.lock_cache().clone();
+        self.update(cached).await
+    }
+
+    /// Returns how long the card is still fresh: zero if it was invalidated, none if it is not fetched
+    /// from a server.
+    pub(crate) fn fresh_for(&self) -> Option<Duration> {
+        self.source.url()?;
+        let cache = self.lock_cache();
+        Some(cache.as_ref().map_or(Duration::ZERO, |it| it.freshness.remaining()))
+    }
+
+    /// Reads the card from the card cache, if it is trusted and one that this would fetch. Only the
+    /// first call does: a card that was invalidated is not taken from there again.
+    async fn load_stored(&self) -> Option<CachedCard> {
+        if self.stored_was_read.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let stored = self.card_cache.as_ref()?.load(self.source.url()?).await?;
+        let mut urls = self.url_groups().ok()?.into_iter().flatten();
+        let card = self.trust.read_trusted(stored.json.as_bytes()).ok()?;
+        urls.any(|it| it == stored.url).then(|| CachedCard {
+            card: Arc::new(card),
+            freshness: Freshness::from_stored(&stored),
+            url: stored.url,
+            json: Some(stored.json.into()),
+        })
+    }
+
+    /// Writes a fetched card to the card cache.
+    async fn save(&self, cached: &CachedCard) {
+        if let (Some(cache), Some(url), Some(json)) =
+            (&self.card_cache, self.source.url(), &cached.json)
+            && let Some(stored) = cached.freshness.to_stored(&cached.url, json)
+        {
+            cache.save(url, stored).await;
+        }
+    }
+
+    /// Fetches the card again, or validates `cached`.
+    async fn update(&self, cached: Option<CachedCard>) -> Result<Arc<AgentCard>, Error> {
+        let fetched = match &self.source {
+            CardSource::Agent(_) | CardSource::CardUrl(_) => self.fetch_again(cached).await,
+            CardSource::File(path) => {
+                let contents = tokio::fs::read(path).await;
+                let read_error = |error| Error::NoCard(format!("{} {error}", path.display()));
+                return Ok(Arc::new(self.trust.read_trusted(&contents.map_err(read_error)?)?));
+            }
+            CardSource::Card(card) => return Ok(Arc::clone(card)),
+        };
+        match fetched {
+            Ok(cached) => {
+                self.save(&cached).await;
+                let card = Arc::clone(&cached.card);
+                *self.lock_cache() = Some(cached);
                 Ok(card)
             }
             Err(error) => {
-                *cache = None;
+                *self.lock_cache() = None;
                 Err(error)
             }
         }
@@ -106,35 +174,26 @@ impl Discovery {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn refresh(
-        &self,
-        cached: Option<CachedCard>,
-    ) -> Result<(Arc<AgentCard>, Option<CachedCard>), Error> {
-        let url_groups = match &self.source {
-            CardSource::Agent(url) => source::well_known_urls(url)?,
-            CardSource::CardUrl(url) => vec![vec![url.clone()]],
-            CardSource::File(path) => {
-                let contents = tokio::fs::read(path).await;
-                let read_error = |error| Error::NoCard(format!("{} {error}", path.display()));
-                return Ok((
-                    Arc::new(self.trust.read_trusted(&contents.map_err(read_error)?)?),
-                    None,
-                ));
-            }
-            CardSource::Card(card) => return Ok((Arc::clone(card), None)),
-        };
+    async fn fetch_again(&self, cached: Option<CachedCard>) -> Result<CachedCard, Error> {
         if let Some(cached) = cached {
             match self.fetch(&cached.url, cached.freshness.validators()).await? {
-                FetchResult::Card(cached) => return Ok((Arc::clone(&cached.card), Some(cached))),
+                FetchResult::Card(cached) => return Ok(cached),
                 FetchResult::NotModified(freshness) => {
-                    let cached = CachedCard { freshness, ..cached };
-                    return Ok((Arc::clone(&cached.card), Some(cached)));
+                    return Ok(CachedCard { freshness, ..cached });
                 }
                 FetchResult::Absent(_) | FetchResult::Unavailable(_) => {}
             }
         }
-        let cached = self.search(&url_groups).await?;
-        Ok((Arc::clone(&cached.card), Some(cached)))
+        self.search(&self.url_groups()?).await
+    }
+
+    /// URLs where the card may be, in groups; a group is tried if the one before has no card.
+    fn url_groups(&self) -> Result<Vec<Vec<String>>, Error> {
+        match &self.source {
+            CardSource::Agent(url) => source::well_known_urls(url),
+            CardSource::CardUrl(url) => Ok(vec![vec![url.clone()]]),
+            CardSource::File(_) | CardSource::Card(_) => Ok(Vec::new()),
+        }
     }
 
     /// Looks at one place after the other.
@@ -208,8 +267,10 @@ impl Discovery {
             }
             _ => match self.trust.read_trusted(body) {
                 Ok(card) => {
-                    let card = Arc::new(card);
-                    Ok(FetchResult::Card(CachedCard { card, url: url.to_owned(), freshness }))
+                    let (card, url) = (Arc::new(card), url.to_owned());
+                    let text = || String::from_utf8_lossy(body).into();
+                    let json = self.card_cache.is_some().then(text);
+                    Ok(FetchResult::Card(CachedCard { card, url, freshness, json }))
                 }
                 // A page for people, as many sites have for every address.
                 Err(error @ Error::NoCard(_)) => Ok(FetchResult::Absent(error)),

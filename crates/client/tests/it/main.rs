@@ -11,6 +11,7 @@ mod malformed_responses;
 mod operations;
 mod options;
 mod peer_quirks;
+mod refresh;
 mod response_headers;
 mod retries;
 mod setup;

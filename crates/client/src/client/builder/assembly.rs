@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latimer_outbound::{AllowRule, Guard, HttpClient as Http, Protocol};
+use latimer_outbound::{AllowRule, Guard, HttpClient as Http};
 use latimer_protocol::binding::parameters;
 use latimer_protocol::card::{AgentCard, AgentInterface, ProtocolBinding};
 use latimer_protocol::{Dialect, Version};
@@ -12,8 +12,8 @@ use url::Url;
 use super::checks::{invalid_url_error, no_origin_error};
 use super::layer::Layer;
 use super::{ClientBuilder, ClientCertificate};
-use crate::client::{CallOptions, Client, Inner};
-use crate::credentials::Credentials;
+use crate::client::{CallOptions, Inner};
+use crate::credentials::{Credentials, OriginCredentials};
 use crate::discovery::{CardSource, CardUrls, Discovery, MAX_CARD_BYTES};
 use crate::error::Error;
 use crate::negotiate::{Candidates, RejectReason, SelectedInterface};
@@ -26,29 +26,41 @@ impl ClientBuilder {
         let limits = CallLimits { max_body_bytes: MAX_CARD_BYTES, ..CallLimits::default() };
         let anonymous = HttpChannel::new(http.clone()).limits(limits);
         let authenticated = self.with_credentials(anonymous.clone())?;
-        Ok(Discovery::new(self.source.clone(), self.trust.clone(), anonymous, authenticated))
+        Ok(Discovery::new(
+            self.source.clone(),
+            self.trust.clone(),
+            anonymous,
+            authenticated,
+            self.card_cache.clone(),
+        ))
     }
 
-    pub(super) fn build_client(
-        mut self,
+    /// Creates what a client consists of. `http` speaks the version of HTTP that the selected binding
+    /// needs.
+    pub(super) fn build_inner(
+        &self,
         http: Http,
         selected: SelectedInterface,
-        discovered: Option<(Arc<AgentCard>, Discovery)>,
-    ) -> Result<Client, Error> {
+        card: Option<Arc<AgentCard>>,
+        selected_credentials: Option<OriginCredentials>,
+    ) -> Result<Inner, Error> {
         let endpoint = self.endpoint(&selected)?;
-        let endpoint = endpoint.with_tenant(self.tenant.take().or_else(|| selected.tenant.clone()));
-        let (card, discovery) = discovered.unzip();
+        let tenant = self.tenant.clone().or_else(|| selected.tenant.clone());
+        let endpoint = endpoint.with_tenant(tenant);
+        let mut extensions = self.extensions.clone();
         let has_numbered_events = declares_numbered_events(card.as_deref());
         if selected.binding == ProtocolBinding::Grpc && has_numbered_events {
-            self.extensions.push(parameters::CURSOR_EXTENSION.to_owned());
+            extensions.push(parameters::CURSOR_EXTENSION.to_owned());
         }
-        let http = match selected.binding {
-            ProtocolBinding::Grpc => http.with_protocol(Protocol::Http2),
-            _ => http,
-        };
         let channel = self.with_credentials(HttpChannel::new(http))?.limits(self.limits.clone());
         let channel = channel.restrict_call_headers(self.resolve_origin(None)?);
-        let has_credentials = !self.credentials.is_empty() || !self.headers.is_empty();
+        let has_credentials = !self.credentials.is_empty()
+            || !self.headers.is_empty()
+            || selected_credentials.is_some();
+        let channel = match selected_credentials {
+            Some(credentials) => channel.with_credentials(credentials),
+            None => channel,
+        };
         if has_credentials && !channel.has_credentials_for(&endpoint) {
             tracing::warn!(origin = endpoint.origin(), "no credentials are for the agent's origin");
         }
@@ -70,19 +82,19 @@ impl ClientBuilder {
             }
         };
         let wrap = |inner, layer: &Layer| layer.wrap(inner);
-        Ok(Client(Arc::new(Inner {
+        Ok(Inner {
             transport: self.layers.iter().fold(transport, wrap),
             interface: Some(selected),
             card,
-            discovery: discovery.map(Arc::new),
-            extensions: self.extensions,
+            connector: None,
+            extensions,
             options: CallOptions::default(),
             dialect,
-            retry: self.retry,
+            retry: self.retry.clone(),
             polling: self.polling,
             streaming_enabled: self.streaming_enabled,
             has_numbered_events,
-        })))
+        })
     }
 
     /// Where a choice leads.

@@ -2,22 +2,23 @@
 
 mod assembly;
 mod checks;
+mod connector;
 mod layer;
 
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue};
-use latimer_outbound::Rules;
+use latimer_outbound::{Protocol, Rules};
 use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, ProtocolBinding};
 
-use self::checks::no_origin_error;
+pub(super) use self::connector::Connector;
 use self::layer::Layer;
 use super::Client;
 use super::poll::PollPolicy;
 use super::retry::RetryPolicy;
-use crate::credentials::{CredentialSet, Credentials, SelectionContext};
-use crate::discovery::{CardSource, CardTrust};
+use crate::credentials::{CredentialSet, Credentials};
+use crate::discovery::{CardCache, CardSource, CardTrust};
 use crate::error::Error;
 use crate::negotiate::{self, Preferences, SelectedInterface};
 use crate::transport::{CallLimits, HttpChannel, Transport};
@@ -44,7 +45,7 @@ use crate::transport::{CallLimits, HttpChannel, Transport};
 /// # }
 /// ```
 #[must_use = "a builder does nothing until it connects"]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ClientBuilder {
     source: CardSource,
     agent_url: Option<String>,
@@ -52,6 +53,7 @@ pub struct ClientBuilder {
     preferences: Preferences,
     tenant: Option<String>,
     trust: CardTrust,
+    card_cache: Option<Arc<dyn CardCache>>,
     credentials: Vec<(Option<String>, Credentials)>,
     credential_set: Option<(Option<String>, CredentialSet)>,
     headers: HeaderMap,
@@ -68,6 +70,7 @@ pub struct ClientBuilder {
 }
 
 /// What the client shows of itself in TLS, and where.
+#[derive(Clone)]
 struct ClientCertificate {
     /// Where it is shown, if not at the address that the client is made with.
     url: Option<String>,
@@ -90,6 +93,7 @@ impl ClientBuilder {
             preferences: Preferences::default(),
             tenant: None,
             trust: CardTrust::default(),
+            card_cache: None,
             credentials: Vec::new(),
             credential_set: None,
             headers: HeaderMap::new(),
@@ -140,6 +144,12 @@ impl ClientBuilder {
     /// Whose cards are believed.
     pub fn trust(mut self, trust: CardTrust) -> Self {
         self.trust = trust;
+        self
+    }
+
+    /// Stores the card in `cache`, and takes it from there while it is fresh.
+    pub fn card_cache(mut self, cache: Arc<dyn CardCache>) -> Self {
+        self.card_cache = Some(cache);
         self
     }
 
@@ -314,34 +324,12 @@ impl ClientBuilder {
     /// # Errors
     /// When there is no card, or none that is trusted or offers a way to call the agent;
     /// [`Error::InvalidSetup`] when something that was set up could not be used.
-    pub async fn connect(mut self) -> Result<Client, Error> {
+    pub async fn connect(self) -> Result<Client, Error> {
         self.check_trust()?;
-        let guard = self.guard()?;
-        let http = self.build_http(&guard)?;
-        let discovery = self.discovery(&http)?;
-        let card = discovery.card().await?;
-        let card_urls = self.card_urls(discovery.found_at())?;
-        let interfaces = card_urls.resolve(&card.supported_interfaces);
-        let mismatch = card_urls.check_agent(&interfaces);
-        let selected =
-            SelectedInterface { mismatch, ..self.select_interface(interfaces, &guard).await? };
-        for rejected in &selected.rejected {
-            tracing::debug!(%rejected, "an interface is not called");
-        }
-        if let Some((url, credential_set)) = self.credential_set.take() {
-            let origin = self.resolve_origin(url.as_deref())?;
-            let certificate_origin = self.certificate_origin()?;
-            let has_certificate =
-                certificate_origin.as_deref() == Some(self.endpoint(&selected)?.origin());
-            let context =
-                SelectionContext { http: &http, origin: origin.as_deref(), has_certificate };
-            if let Some(credentials) = credential_set.select(&card, &context).await? {
-                let bound_origin =
-                    origin.ok_or_else(|| no_origin_error("a wallet", "wallet_for"))?;
-                self.credentials.push((Some(bound_origin), credentials));
-            }
-        }
-        self.build_client(http, selected, Some((card, discovery)))
+        let connector = Arc::new(Connector::new(self)?);
+        let card = connector.fetch_card().await?;
+        let selected = connector.select_interface(&card).await?;
+        connector.connect(card, selected).await
     }
 
     /// Calls the agent at the address without looking at its card: in the first binding and version
@@ -372,7 +360,11 @@ impl ClientBuilder {
             },
         };
         let http = self.build_http(&self.guard()?)?;
-        self.build_client(http, selected, None)
+        let http = match selected.binding {
+            ProtocolBinding::Grpc => http.with_protocol(Protocol::Http2),
+            _ => http,
+        };
+        Ok(Client(Arc::new(self.build_inner(http, selected, None, None)?)))
     }
 
     /// Finds the agent's card, and does nothing with it but to check whether it is trusted.

@@ -43,6 +43,8 @@ impl RecordedRequest {
 pub(crate) enum StubResponse {
     Close(String),
     Hang(String),
+    /// Bytes after which the connection takes the next request.
+    KeepAlive(String),
     /// A stream of this, whose end comes a moment later, and behind it whatever is asked next.
     ReusableStream(String),
 }
@@ -63,6 +65,14 @@ impl StubResponse {
         Self::Close(format!(
             "HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len(),
+        ))
+    }
+
+    /// The same on a connection that stays open.
+    pub(crate) fn keep_alive(status: u16, headers: &str, body: &str) -> Self {
+        let length = body.len();
+        Self::KeepAlive(format!(
+            "HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\n\r\n{body}"
         ))
     }
 
@@ -127,6 +137,7 @@ async fn write_response(stream: &mut TcpStream, response: StubResponse) -> bool 
             stream.write_all(bytes.as_bytes()).await.ok();
             false
         }
+        StubResponse::KeepAlive(bytes) => stream.write_all(bytes.as_bytes()).await.is_ok(),
         StubResponse::Hang(bytes) => {
             stream.write_all(bytes.as_bytes()).await.ok();
             std::future::pending().await
