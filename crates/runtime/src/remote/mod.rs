@@ -91,7 +91,7 @@ impl RemoteAgent {
     }
 
     /// Sets the function that configures the client: credentials, limits, versions. It is called
-    /// for every discovery.
+    /// for every discovery until the agent is found.
     #[must_use]
     pub fn configure_client(
         mut self,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use latimer_client::{CallOptions, CardSource, Client, Error as ClientError};
+use latimer_client::{CallOptions, CardRefresh, CardSource, Client, Error as ClientError};
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind, TaskId, redact_query};
 use latimer_server::{CardHandle, Health};
@@ -21,8 +21,12 @@ use crate::peer::ConfigureClient;
 use crate::peer::context_cache::ContextCache;
 use crate::peer::redaction::Redactor;
 
-/// How often the card of a discovered agent is fetched again.
-const REFRESH_INTERVAL: Duration = Duration::from_secs(300);
+/// Time after which a card that no server sent, such as one in a file, is read again.
+const DEFAULT_REFRESH_INTERVAL: Duration = Duration::from_secs(300);
+
+/// Bounds of the time after which a card is fetched again, whatever its headers allow.
+const MIN_CARD_AGE: Duration = Duration::from_secs(30);
+const MAX_CARD_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// Delay before the second attempt at discovery or cancellation. Each failure doubles it.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
@@ -169,7 +173,7 @@ impl Upstream {
             let wait = match result {
                 Ok(()) => {
                     backoff = INITIAL_BACKOFF;
-                    REFRESH_INTERVAL
+                    self.refresh_interval()
                 }
                 Err(error) => {
                     warn!(agent = self.name, %error, "upstream agent discovery failed");
@@ -186,15 +190,23 @@ impl Upstream {
         }
     }
 
-    /// Connects to the agent. Replaces the client and the public card if the card has changed.
+    /// Returns when the card has to be fetched again: when it is no longer fresh by its own headers.
+    fn refresh_interval(&self) -> Duration {
+        let fresh_for = self.client.borrow().as_ref().and_then(Client::card_fresh_for);
+        fresh_for.map_or(DEFAULT_REFRESH_INTERVAL, |it| it.clamp(MIN_CARD_AGE, MAX_CARD_AGE))
+    }
+
+    /// Connects to the agent, or asks whether its card has changed. Replaces the client and the
+    /// public card if it has.
     async fn refresh(&self, card_handle: Option<&CardHandle>) -> Result<(), ClientError> {
-        let client = (self.configure)(Client::builder(self.source.clone()))?.connect().await?;
         let current = self.client.borrow().clone();
-        let is_unchanged =
-            |it: Client| it.card() == client.card() && it.interface() == client.interface();
-        if current.is_some_and(is_unchanged) {
-            return Ok(());
-        }
+        let client = match current {
+            None => (self.configure)(Client::builder(self.source.clone()))?.connect().await?,
+            Some(client) => match client.refresh().await? {
+                CardRefresh::Unchanged => return Ok(()),
+                CardRefresh::Changed(client) => client,
+            },
+        };
         let Some(upstream_card) = client.card() else { return Ok(()) };
         self.redactor.add_card(upstream_card);
         if let Some(interface) = client.interface() {

@@ -8,6 +8,7 @@ mod hop_loops;
 mod matrix;
 mod push;
 mod redaction;
+mod refresh;
 mod start;
 pub(crate) mod stub;
 

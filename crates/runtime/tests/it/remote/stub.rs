@@ -1,6 +1,7 @@
 //! HTTP server with responses that a test defines. Records its requests.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,6 +12,7 @@ use tokio::task::JoinSet;
 pub(crate) struct Stub {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<RecordedRequest>>>,
+    connection_count: Arc<AtomicUsize>,
     _server: JoinSet<()>,
 }
 
@@ -26,6 +28,8 @@ pub(crate) struct RecordedRequest {
 pub(crate) enum StubResponse {
     Close(String),
     Hang(String),
+    /// Bytes after which the connection takes the next request.
+    KeepAlive(String),
 }
 
 impl StubResponse {
@@ -35,6 +39,14 @@ impl StubResponse {
             "HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\
              connection: close\r\n\r\n{body}",
             body.len(),
+        ))
+    }
+
+    /// Creates a response with these headers on a connection that stays open.
+    pub(crate) fn keep_alive(status: u16, headers: &str, body: &str) -> Self {
+        let length = body.len();
+        Self::KeepAlive(format!(
+            "HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\n\r\n{body}"
         ))
     }
 
@@ -65,19 +77,26 @@ impl Stub {
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let (respond, request_log) = (Arc::new(respond), Arc::clone(&requests));
+        let connection_count = Arc::<AtomicUsize>::default();
+        let connection_counter = Arc::clone(&connection_count);
         let mut server = JoinSet::new();
         server.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
+                connection_counter.fetch_add(1, Ordering::Relaxed);
                 let (respond, request_log) = (Arc::clone(&respond), Arc::clone(&request_log));
                 connections.spawn(serve(stream, respond, request_log));
             }
         });
-        Self { address, requests, _server: server }
+        Self { address, requests, connection_count, _server: server }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    pub(crate) fn connection_count(&self) -> usize {
+        self.connection_count.load(Ordering::Relaxed)
     }
 
     pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
@@ -90,13 +109,18 @@ async fn serve(
     respond: Arc<impl Fn(&RecordedRequest) -> StubResponse>,
     request_log: Arc<Mutex<Vec<RecordedRequest>>>,
 ) {
-    let Some(request) = read_request(&mut stream).await else { return };
-    request_log.lock().unwrap().push(request.clone());
-    let response = respond(&request);
-    let (StubResponse::Close(bytes) | StubResponse::Hang(bytes)) = &response;
-    stream.write_all(bytes.as_bytes()).await.ok();
-    if matches!(response, StubResponse::Hang(_)) {
-        std::future::pending::<()>().await;
+    while let Some(request) = read_request(&mut stream).await {
+        request_log.lock().unwrap().push(request.clone());
+        let response = respond(&request);
+        let (StubResponse::Close(bytes)
+        | StubResponse::Hang(bytes)
+        | StubResponse::KeepAlive(bytes)) = &response;
+        stream.write_all(bytes.as_bytes()).await.ok();
+        match response {
+            StubResponse::Close(_) => return,
+            StubResponse::Hang(_) => std::future::pending().await,
+            StubResponse::KeepAlive(_) => {}
+        }
     }
 }
 
