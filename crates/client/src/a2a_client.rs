@@ -1,4 +1,4 @@
-//! A client that is given an address with every call, as the oldest agents are called.
+//! A client that takes a URL with every call.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,13 +9,14 @@ use latimer_protocol::{ContextId, InvalidField, SendMessageResponse, Task, TaskI
 use crate::client::{Client, user_message};
 use crate::error::Error;
 
-/// How many agents are remembered.
+/// Number of agents whose clients are cached.
 const MAX_CLIENTS: usize = 64;
 
-/// Calls agents in the oldest style: `tasks/send` over JSON-RPC, at an address that each call names.
+/// Calls agents of version 0.1: `tasks/send` over JSON-RPC, with the URL as an argument of each
+/// call.
 ///
-/// What it is answered may have an envelope or none, and a task any shape that it ever had. For
-/// whatever else an agent can do, see [`Client`].
+/// Reads replies with and without an envelope, and tasks in every form that 0.1 servers send. All
+/// other features are those of [`Client`].
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), latimer_client::Error> {
@@ -32,25 +33,25 @@ pub struct A2aClient {
 }
 
 impl A2aClient {
-    /// A client that gives each call 30 seconds.
+    /// Creates a client with a timeout of 30 seconds per call.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Finds the card of the agent at an address.
+    /// Fetches the card of the agent at `url`.
     ///
     /// # Errors
-    /// When there is none.
+    /// [`Error::NoCard`] if there is none; otherwise the reason why it cannot be fetched.
     pub async fn discover(&self, url: &str) -> Result<AgentCard, Error> {
         let card = Client::builder(url).card().await?;
         Ok(card.as_ref().clone())
     }
 
-    /// Sends a text to the agent at an address, within a conversation if one is named.
+    /// Sends a text to the agent at `url`, in the context `session` if one is given.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`]; [`Error::InvalidResponse`] if the agent replies without a task.
     pub async fn send_task(
         &self,
         url: &str,
@@ -63,22 +64,22 @@ impl A2aClient {
         match self.client_for(url)?.send(message).await? {
             SendMessageResponse::Task(task) => Ok(task.as_ref().clone()),
             SendMessageResponse::Message(_) => {
-                let problem = "it answers with a message, not a task";
+                let problem = "the reply is a message, not a task";
                 Err(Error::InvalidResponse { origin: "the agent".into(), problem: problem.into() })
             }
         }
     }
 
-    /// Shows a task of the agent at an address.
+    /// Fetches a task of the agent at `url`.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn get_task(&self, url: &str, id: &str) -> Result<Task, Error> {
         let id = TaskId::new(id).map_err(|error| invalid_parameter("id", &error))?;
         Ok(self.client_for(url)?.get_task(id).await?.as_ref().clone())
     }
 
-    /// The client of an address, which keeps its connections from call to call.
+    /// Returns the cached client of a URL, which reuses its connections.
     fn client_for(&self, url: &str) -> Result<Client, Error> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(url) {

@@ -1,4 +1,4 @@
-//! What can go wrong with a call, by what its caller can do about it.
+//! Errors of calls, by what the caller can do about them.
 
 use std::time::Duration;
 
@@ -8,105 +8,108 @@ use latimer_protocol::card::SignatureError;
 
 use crate::negotiate::NoInterface;
 
-/// Why a call came to nothing.
+/// Error of a call, of connecting to an agent, or of the options of a client.
 ///
-/// Its words name the origin that was called, and never a credential, a path or a query.
+/// Messages name the origin that was called. They contain no credential, path or query.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The agent answered, with an error.
+    /// The agent returned an error.
     #[error("{0}")]
     Agent(#[from] latimer_protocol::Error),
-    /// There was no connection: nothing was sent, and another try is safe.
+    /// No connection was established: nothing was sent, and a retry is safe.
     #[error("{origin} cannot be reached: {source}")]
     Unreachable {
-        /// Who was called.
+        /// Origin that was called.
         origin: String,
-        /// Why not.
+        /// Why it could not be reached.
         source: RequestError,
     },
-    /// The connection broke before the answer came: nobody knows what became of the request.
-    #[error("the connection to {origin} was lost before it answered: {source}")]
+    /// The connection was lost before the response. Whether the agent processed the request is
+    /// unknown.
+    #[error("the connection to {origin} was lost before the response: {source}")]
     ConnectionLost {
-        /// Who was called.
+        /// Origin that was called.
         origin: String,
-        /// Why.
+        /// How the connection was lost.
         source: RequestError,
     },
-    /// The answer, or the next sign of life of a stream, did not come in time.
-    #[error("{origin} did not answer within {limit:?}")]
+    /// The response, or the next byte of a stream, did not arrive in time.
+    #[error("{origin} did not respond within {limit:?}")]
     Timeout {
-        /// Who was called.
+        /// Origin that was called.
         origin: String,
-        /// The time it had.
+        /// Limit that was exceeded.
         limit: Duration,
     },
-    /// A stream ended while its task goes on. Subscribe again, or ask for the task.
-    #[error("the stream from {origin} was cut off before its task came to an end")]
+    /// A stream ended while its task was running. Subscribe again, or fetch the task.
+    #[error("the stream from {origin} was interrupted before its task was settled")]
     StreamInterrupted {
-        /// Who was called.
+        /// Origin that was called.
         origin: String,
     },
-    /// What stands before the agent says that it does not answer: nobody knows what became of the
-    /// request.
-    #[error("{origin} passes nothing on to an agent now: {problem}")]
+    /// A proxy in front of the agent answered 502, 503 or 504. Whether the agent processed the
+    /// request is unknown.
+    #[error("{origin} returned a gateway error: {problem}")]
     UpstreamUnavailable {
-        /// Who was called.
+        /// Origin that was called.
         origin: String,
-        /// The HTTP status, with the beginning of what came.
+        /// HTTP status and the beginning of the response.
         problem: String,
-        /// How long it asks to wait before another try.
+        /// Delay after which the proxy allows a retry.
         retry_after: Option<Duration>,
     },
-    /// What came is no answer of an agent: a page, nothing, another protocol, a way to another origin.
-    #[error("what {origin} answered is no answer of an agent: {problem}")]
+    /// The response is not A2A: it is an HTML page, empty, of another protocol, or a redirect to
+    /// another origin.
+    #[error("the response of {origin} is not A2A: {problem}")]
     InvalidResponse {
-        /// Who was called.
+        /// Origin that was called.
         origin: String,
-        /// The HTTP status, and what is wrong, with the beginning of what came.
+        /// HTTP status, what is wrong, and the beginning of the response.
         problem: String,
     },
-    /// The address may not be called.
-    #[error("the address {origin} is not called: it {source}")]
+    /// The URL is not allowed by the guard.
+    #[error("the URL {origin} is forbidden: it {source}")]
     Forbidden {
-        /// The address, as far as it is safe to show.
+        /// Origin of the URL.
         origin: String,
-        /// Why not.
+        /// Which rule forbids it.
         source: Forbidden,
     },
-    /// There is no card to go by.
-    #[error("there is no usable agent card: {0}")]
+    /// No usable card was found.
+    #[error("no usable agent card: {0}")]
     NoCard(String),
-    /// The card is not signed as it must be.
+    /// The signatures of the card do not satisfy [`CardTrust`](crate::CardTrust).
     #[error("the agent card is not trusted: {0}")]
     UntrustedCard(#[from] SignatureError),
-    /// The card offers no way to call the agent.
+    /// No interface of the card can be called.
     #[error("{0}")]
     NoInterface(#[from] NoInterface),
-    /// There is no credential to show, or none that could be renewed.
-    #[error("there are no credentials to show: {0}")]
+    /// No credentials satisfy the card, or they could not be obtained or renewed.
+    #[error("no credentials for the agent: {0}")]
     NoCredentials(String),
-    /// The task goes on after all the time that was given to wait for it.
-    #[error("task {task} goes on after {polls} looks at it")]
+    /// A polled task was still running after the last poll.
+    #[error("task {task} was still running after {polls} polls")]
     PollLimitReached {
-        /// The task.
+        /// Task that was polled.
         task: latimer_protocol::TaskId,
-        /// How often it was looked at.
+        /// Number of polls.
         polls: u32,
     },
-    /// What the client was set up with cannot be used.
+    /// An option of the client is invalid or cannot take effect.
     #[error("{0}")]
     InvalidSetup(String),
 }
 
 impl Error {
-    /// Whether nothing was sent, so that even a message may be sent again.
+    /// Returns whether nothing was sent, so that repeating the call is safe for every operation.
     #[must_use]
     pub fn is_unsent(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// Whether the same call may do better later on. Whether it may be made twice is another matter.
+    /// Returns whether the same call may succeed later. It does not say whether repeating the call
+    /// is safe.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -129,7 +132,7 @@ impl Error {
         }
     }
 
-    /// How long to wait before another try, if whoever answered has said so.
+    /// Returns the delay before a retry that the agent or a proxy in front of it asks for.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -139,8 +142,7 @@ impl Error {
         }
     }
 
-    /// The same error, which is worth another try after this time, unless it says itself after which,
-    /// or is worth none.
+    /// Sets the delay before a retry, unless the error has one or is permanent.
     pub(crate) fn with_default_retry_after(mut self, wait: Duration) -> Self {
         if self.retry_after().is_some() || !self.is_transient() {
             return self;
@@ -153,14 +155,14 @@ impl Error {
         self
     }
 
-    /// What an address amounts to that leads to another origin.
+    /// Creates the error of a redirect to another origin.
     fn cross_origin_redirect(origin: String, target_origin: &str) -> Self {
-        let problem = format!("it redirects to {target_origin}, where nothing was sent");
-        let advice = "if the agent is there now, make the client with that address";
+        let problem = format!("it redirects to {target_origin}, which received nothing");
+        let advice = "if the agent has moved, create the client with that URL";
         Self::InvalidResponse { origin, problem: format!("{problem}; {advice}") }
     }
 
-    /// What a failure of the network amounts to.
+    /// Converts an error of the HTTP client.
     pub(crate) fn from_request_error(origin: &str, error: RequestError, limit: Duration) -> Self {
         let origin = origin.to_owned();
         match error {
@@ -187,25 +189,25 @@ impl From<InvalidTls> for Error {
     }
 }
 
-/// What whoever calls through us may see: nothing about the place that was called.
+/// Removes the origin, so that callers of a gateway do not see the address of its upstream.
 impl From<Error> for latimer_protocol::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Agent(error) => error,
             Error::Unreachable { .. } => unavailable("the agent cannot be reached"),
             Error::ConnectionLost { .. } => unavailable("the connection to the agent was lost"),
-            Error::Timeout { .. } => unavailable("the agent did not answer in time"),
+            Error::Timeout { .. } => unavailable("the agent did not respond in time"),
             Error::UpstreamUnavailable { retry_after, .. } => {
-                let error = unavailable("the agent does not answer whoever stands before it");
+                let error = unavailable("the agent does not respond to the proxy in front of it");
                 match retry_after {
                     Some(wait) => error.with_retry_after(wait),
                     None => error,
                 }
             }
             Error::StreamInterrupted { .. } => {
-                unavailable("the stream was cut off before the task came to an end")
+                unavailable("the stream was interrupted before the task was settled")
             }
-            Error::PollLimitReached { .. } => unavailable("the task goes on"),
+            Error::PollLimitReached { .. } => unavailable("the task is still running"),
             Error::InvalidResponse { .. } => ErrorKind::InvalidAgentResponse.into(),
             Error::Forbidden { .. }
             | Error::NoCard(_)

@@ -1,13 +1,13 @@
-//! Calls agents of every A2A version over every binding.
+//! Client for agents of every A2A version over every binding.
 //!
-//! [`Client::connect`] finds an agent's card, chooses one of its interfaces ([`negotiate`]), and calls
-//! the agent over it. A [`Client`] has a method for each operation, and [`Client::follow`], which stays
-//! with a task through lost connections until it is over or asks for something.
+//! [`Client::connect`] fetches an agent's card, selects one of its interfaces ([`negotiate`]) and
+//! returns a [`Client`] for it. A client has a method for each operation, and [`Client::follow`],
+//! which tracks a task until it is terminal or requires input, across lost connections.
 //!
-//! Beneath it are the transports ([`transport`]), each a [`Service`](latimer_protocol::Service) for one
-//! address. They write what the strictest servers want and read whatever real ones send. Every socket
-//! is opened by the guarded client of [`outbound`], and every credential stays at the origin it was set
-//! up for ([`Credentials`]).
+//! A client calls through a [`Transport`](transport::Transport), one per binding. Transports send
+//! what strict servers require and accept the deviations of real ones. The guarded HTTP client of
+//! [`outbound`] opens every socket, and [`Credentials`] are sent only to the origin that they were
+//! set for.
 //!
 //! ```no_run
 //! use latimer_client::{Client, user_message};
@@ -41,7 +41,7 @@ pub use discovery::{CardCache, CardSource, CardTrust, StoredCard};
 pub use error::Error;
 pub use latimer_outbound as outbound;
 
-/// The code of the guide, as tests.
+/// Compiles the examples of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/calling.md")]
 mod guide {}

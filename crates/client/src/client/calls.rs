@@ -1,4 +1,4 @@
-//! Every operation, with its types.
+//! One method for each operation.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::{Client, TaskFollower, new_message_id, unexpected_reply};
 use crate::error::Error;
 
 impl Client {
-    /// Makes any call that is answered at once.
+    /// Calls any operation with a single reply.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn call(&self, request: Request) -> Result<Reply, Error> {
         match self.call_with_retry(&self.build_call(request)).await?.kind {
             ReplyKind::Single(reply) => Ok(reply),
@@ -28,12 +28,11 @@ impl Client {
         }
     }
 
-    /// Sends a message, and waits for what comes of it: a task that is over or asks for something, or
-    /// a direct answer.
+    /// Sends a message and waits for its result: a settled task, or a direct reply.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`]. A call that takes longer than its limit is a
-    /// [`Error::Timeout`], and the task goes on: [`follow`](Self::follow) has no such limit.
+    /// See [`Error`]. [`Error::Timeout`] if the task takes longer than the timeout of a call, by
+    /// default 30 seconds; the task continues. [`follow`](Self::follow) has no such limit.
     pub async fn send(
         &self,
         request: impl Into<SendMessageRequest>,
@@ -44,21 +43,21 @@ impl Client {
         }
     }
 
-    /// Gives a directive to another member of a swarm: a message, which its server hands to whoever
-    /// handles directives there.
+    /// Sends a directive to another member of a swarm, as a message that its server passes to the
+    /// directive handler.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`]. Who is not known there, or not understood, gets a rejected
-    /// task.
+    /// See [`Error`]. A server that does not authenticate the client, or does not understand the
+    /// directive, rejects the task.
     pub async fn send_directive(&self, directive: Directive) -> Result<SendMessageResponse, Error> {
         self.send(directive.into_message(new_message_id())).await
     }
 
-    /// Sends a message and tells what becomes of it, over one connection. When that breaks, the
-    /// stream ends with an error; [`follow`](Self::follow) goes on.
+    /// Sends a message and returns the events of its task over one connection. If the connection
+    /// breaks, the stream ends with an error; [`follow`](Self::follow) reconnects.
     ///
     /// # Errors
-    /// Whatever goes wrong before the first event.
+    /// See [`Error`]; the reason why the stream did not start.
     pub async fn stream(
         &self,
         request: impl Into<SendMessageRequest>,
@@ -66,30 +65,30 @@ impl Client {
         self.open_stream(&self.build_call(Request::SendStreamingMessage(request.into()))).await
     }
 
-    /// Sends a message and follows what becomes of it, through broken connections and servers that
-    /// cannot stream.
+    /// Sends a message and follows its task, across lost connections and with agents that cannot
+    /// stream.
     pub fn follow(&self, request: impl Into<SendMessageRequest>) -> TaskFollower {
         TaskFollower::for_message(self.clone(), request.into())
     }
 
-    /// Follows a task that is under way.
+    /// Follows an existing task.
     #[must_use]
     pub fn follow_task(&self, id: TaskId) -> TaskFollower {
         TaskFollower::for_task(self.clone(), id)
     }
 
-    /// Shows a task.
+    /// Fetches a task.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn get_task(&self, request: impl Into<GetTaskRequest>) -> Result<Arc<Task>, Error> {
         into_task(self.call(Request::GetTask(request.into())).await?)
     }
 
-    /// Shows a page of the caller's tasks.
+    /// Fetches a page of the caller's tasks.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn list_tasks(&self, request: ListTasksRequest) -> Result<ListTasksResponse, Error> {
         match self.call(Request::ListTasks(request)).await? {
             Reply::TaskList(page) => Ok(page),
@@ -97,10 +96,10 @@ impl Client {
         }
     }
 
-    /// Stops a task.
+    /// Cancels a task.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn cancel_task(
         &self,
         request: impl Into<CancelTaskRequest>,
@@ -108,10 +107,11 @@ impl Client {
         into_task(self.call(Request::CancelTask(request.into())).await?)
     }
 
-    /// Tells what happens to a task from now on, or since the event `after`, over one connection.
+    /// Returns the events of a task over one connection: new ones, or all after the revision
+    /// `resume_after`.
     ///
     /// # Errors
-    /// Whatever goes wrong before the first event.
+    /// See [`Error`]; the reason why the stream did not start.
     pub async fn subscribe(
         &self,
         id: TaskId,
@@ -126,7 +126,7 @@ impl Client {
     /// Registers a webhook for a task.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn create_webhook(
         &self,
         config: TaskPushNotificationConfig,
@@ -134,10 +134,10 @@ impl Client {
         into_webhook(self.call(Request::CreateTaskPushNotificationConfig(config)).await?)
     }
 
-    /// Shows a webhook of a task.
+    /// Fetches a webhook of a task.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn get_webhook(
         &self,
         task_id: TaskId,
@@ -147,10 +147,10 @@ impl Client {
         into_webhook(self.call(Request::GetTaskPushNotificationConfig(request)).await?)
     }
 
-    /// Shows the webhooks of a task.
+    /// Fetches the webhooks of a task.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn list_webhooks(
         &self,
         request: ListTaskPushNotificationConfigsRequest,
@@ -161,10 +161,10 @@ impl Client {
         }
     }
 
-    /// Removes a webhook of a task.
+    /// Deletes a webhook of a task.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn delete_webhook(&self, task_id: TaskId, id: PushConfigId) -> Result<(), Error> {
         let request =
             DeleteTaskPushNotificationConfigRequest { tenant: None, task_id, id: Some(id) };
@@ -174,10 +174,10 @@ impl Client {
         }
     }
 
-    /// Shows the card for those whom the agent knows.
+    /// Fetches the agent's card for authenticated callers.
     ///
     /// # Errors
-    /// Whatever goes wrong: see [`Error`].
+    /// See [`Error`].
     pub async fn extended_card(&self) -> Result<AgentCard, Error> {
         let request = GetExtendedAgentCardRequest::default();
         match self.call(Request::GetExtendedAgentCard(request)).await? {

@@ -1,4 +1,4 @@
-//! A client of one agent.
+//! The client of one agent.
 
 mod builder;
 mod calls;
@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::negotiate::SelectedInterface;
 use crate::transport::{InProcess, Transport};
 
-/// Calls one agent. Cheap to clone; clones share their connections.
+/// Client of one agent. Cheap to clone; clones share their connections.
 ///
 /// ```no_run
 /// use latimer_client::{Client, user_message};
@@ -49,7 +49,8 @@ use crate::transport::{InProcess, Transport};
 /// # }
 /// ```
 ///
-/// What is tried again, and when, is said at [`RetryPolicy`].
+/// [`RetryPolicy`] describes which calls are repeated, [`CallOptions`] what can be set for single
+/// calls.
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
 
@@ -66,8 +67,8 @@ struct Inner {
     retry: RetryPolicy,
     polling: PollPolicy,
     streaming_enabled: bool,
-    /// Whether the numbers of events say what comes behind what. Others count per connection, or tell
-    /// the time.
+    /// Whether the agent declares that event ids are revisions. Other servers use ids that identify
+    /// nothing or restart with each connection.
     has_numbered_events: bool,
 }
 
@@ -80,7 +81,7 @@ pub enum CardRefresh {
     Changed(Client),
 }
 
-/// A message of the user, under a new id.
+/// Creates a message of the user with a new id.
 ///
 /// ```
 /// assert_eq!(latimer_client::user_message("hello").text(), "hello");
@@ -95,35 +96,37 @@ fn new_message_id() -> MessageId {
 }
 
 impl Client {
-    /// Finds the agent's card, and calls the agent as the card says.
+    /// Fetches the agent's card and selects an interface, with default options.
     ///
     /// # Errors
-    /// When there is no card, or none that offers a way to call the agent.
+    /// [`Error::NoCard`] and [`Error::NoInterface`] if the card is missing or has no interface that
+    /// can be called; otherwise the reason why the card cannot be fetched.
     pub async fn connect(source: impl Into<CardSource>) -> Result<Self, Error> {
         Self::builder(source).connect().await
     }
 
-    /// Calls the agent at an address without looking at its card: over JSON-RPC of 1.0, unless a
-    /// [`ClientBuilder`] says otherwise.
+    /// Creates a client that calls `url` without fetching a card, over JSON-RPC in 1.0. A
+    /// [`ClientBuilder`] sets other bindings and versions.
     ///
     /// # Errors
-    /// When the address cannot be called.
+    /// [`Error::InvalidSetup`] if `url` is not an http or https URL.
     pub fn new(url: &str) -> Result<Self, Error> {
         Self::builder(url).build()
     }
 
-    /// Sets up a client.
+    /// Creates a builder for a client.
     pub fn builder(source: impl Into<CardSource>) -> ClientBuilder {
         ClientBuilder::new(source.into())
     }
 
-    /// A client of a service in the same process: an engine, or another transport.
+    /// Creates a client of a service in the same process, such as a server's engine.
     #[must_use]
     pub fn from_service(service: Arc<dyn Service>) -> Self {
         Self::from_transport(Arc::new(InProcess(service)))
     }
 
     /// Creates a client that calls an agent over `transport`, without a card, in the current version.
+    /// The transport sets the revision of an event only if the agent numbers its events.
     #[must_use]
     pub fn from_transport(transport: Arc<dyn Transport>) -> Self {
         Self(Arc::new(Inner {
@@ -151,13 +154,15 @@ impl Client {
         Self(Arc::new(inner))
     }
 
-    /// The card that the agent is called by; none where it was not looked for.
+    /// Returns the card that the agent is called by; none for a client that was created without
+    /// one.
     #[must_use]
     pub fn card(&self) -> Option<&AgentCard> {
         self.0.card.as_deref()
     }
 
-    /// How the agent is called, and why not otherwise; none within a process.
+    /// Returns the interface that is called, with the reasons against the others; none within a
+    /// process.
     #[must_use]
     pub fn interface(&self) -> Option<&SelectedInterface> {
         self.0.interface.as_ref()
@@ -227,7 +232,7 @@ impl Client {
         Call { context, request }
     }
 
-    /// Makes a call, as often as it is safe to.
+    /// Makes a call, and repeats it as the retry policy allows.
     async fn call_with_retry(&self, call: &Call) -> Result<CallResponse<Error>, Error> {
         let Inner { transport, options, dialect, .. } = &*self.0;
         let retry = self.retry_policy();
@@ -243,7 +248,7 @@ impl Client {
         self.0.options.retry.as_ref().unwrap_or(&self.0.retry)
     }
 
-    /// Makes a call that is answered by events.
+    /// Makes a call whose reply is a stream.
     async fn open_stream(&self, call: &Call) -> Result<EventStream<Error>, Error> {
         match self.call_with_retry(call).await?.kind {
             ReplyKind::Stream(events) => Ok(events),
@@ -252,7 +257,7 @@ impl Client {
     }
 }
 
-/// Whether an agent is not what its card says: it may have moved, or speak another version now.
+/// Returns whether an error contradicts the card: the agent may have moved or changed its version.
 fn contradicts_card(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. }
@@ -265,10 +270,10 @@ fn contradicts_card(error: &Error) -> bool {
     }
 }
 
-/// The error of an answer to another question.
+/// Creates the error of a reply to another operation.
 fn unexpected_reply(reply: &dyn fmt::Debug) -> Error {
     let kind = format!("{reply:?}");
     let kind = kind.split(['(', ' ']).next().unwrap_or_default();
-    let problem = format!("it answers something else ({kind})");
+    let problem = format!("the reply belongs to another operation ({kind})");
     Error::InvalidResponse { origin: "the agent".into(), problem }
 }

@@ -1,4 +1,4 @@
-//! Waiting for a task by looking at it again and again.
+//! Polling of tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,28 +9,28 @@ use tokio::time::sleep;
 use super::Client;
 use crate::error::Error;
 
-/// How often a task is looked at where nobody tells what happens to it.
+/// How tasks are polled, where the agent cannot stream or streams do not last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PollPolicy {
-    /// The time between two looks.
+    /// Time between two polls.
     pub interval: Duration,
-    /// How often [`Client::poll_until_settled`] looks at most.
+    /// Maximum number of polls by [`Client::poll_until_settled`].
     pub max_polls: u32,
 }
 
 impl Default for PollPolicy {
-    /// Every second, sixty times.
+    /// One poll per second, 60 polls.
     fn default() -> Self {
         Self { interval: Duration::from_secs(1), max_polls: 60 }
     }
 }
 
 impl Client {
-    /// Waits until a task is over or asks for something, by looking at it again and again.
+    /// Polls a task until it is settled.
     ///
     /// # Errors
-    /// [`Error::PollLimitReached`] when it takes longer than the client was set up for; whatever a look
-    /// fails with, unless it may pass.
+    /// [`Error::PollLimitReached`] after the last poll of the [`PollPolicy`]; a permanent error of
+    /// a poll, or the transient one of the last.
     pub async fn poll_until_settled(&self, id: TaskId) -> Result<Arc<Task>, Error> {
         let policy = self.0.polling;
         for poll in 1..=policy.max_polls {
@@ -38,7 +38,7 @@ impl Client {
                 Ok(task) if task.status.state.phase() != Phase::Active => return Ok(task),
                 Ok(_) => {}
                 Err(error) if error.is_transient() && poll < policy.max_polls => {
-                    tracing::debug!(%error, "a look at a task failed");
+                    tracing::debug!(%error, "poll failed");
                 }
                 Err(error) => return Err(error),
             }

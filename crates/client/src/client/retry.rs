@@ -1,4 +1,4 @@
-//! What is tried again, and when.
+//! Repetition of failed calls.
 
 use std::time::Duration;
 
@@ -7,31 +7,28 @@ use tokio::time::sleep;
 
 use crate::error::Error;
 
-/// What is tried again, and when.
+/// Which failed calls are repeated, and when.
 ///
-/// - A call that only reads, or that may be carried out twice without harm, is tried again when the
-///   connection fails or the agent says that it is not available.
-/// - Any other call is tried again only when no connection came about, so that nothing was sent. A
-///   message keeps its id.
-/// - Where a server is known to recognise a message that it has seen
-///   ([`idempotent_sends`](Self::idempotent_sends)), messages are tried again like reads.
+/// - Calls that only read, and calls that are safe to repeat, are repeated after transient errors.
+/// - All other calls are repeated only if nothing was sent. A message keeps its id.
+/// - If the server is known to recognize repeated messages
+///   ([`idempotent_sends`](Self::idempotent_sends)), messages are repeated like reads.
 ///
-/// Pauses double, and each is cut short by chance, so that those who failed together do not come back
-/// together.
+/// Backoffs double up to a maximum, with jitter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often a call is tried in all.
+    /// Maximum number of attempts, the first one included.
     pub max_attempts: u32,
-    /// The pause before the second try.
+    /// Backoff before the second attempt.
     pub initial_backoff: Duration,
-    /// The longest pause, also if the agent asks for a longer one.
+    /// Maximum backoff, which also bounds the delay that an agent asks for.
     pub max_backoff: Duration,
-    /// Whether the server recognises a message that it has seen, by its id.
+    /// Whether the server recognizes a repeated message by its id.
     pub idempotent_sends: bool,
 }
 
 impl Default for RetryPolicy {
-    /// Three times, half a second apart.
+    /// Three attempts, half a second apart.
     fn default() -> Self {
         Self {
             max_attempts: 3,
@@ -42,12 +39,12 @@ impl Default for RetryPolicy {
     }
 }
 
-/// When a call may be made again.
+/// When a call may be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetrySafety {
-    /// Whenever that may help.
+    /// After every transient error.
     Idempotent,
-    /// When nothing was sent.
+    /// If nothing was sent.
     OnlyIfUnsent,
 }
 
@@ -95,13 +92,13 @@ impl RetryPolicy {
             if !is_retryable || attempt >= self.max_attempts {
                 return Err(error);
             }
-            tracing::debug!(attempt, %error, "trying again");
+            tracing::debug!(attempt, %error, "call failed and is repeated");
             sleep(self.backoff(attempt, &error)).await;
             attempt += 1;
         }
     }
 
-    /// How long to wait behind a try that failed.
+    /// Returns the time to wait after a failed attempt.
     pub(super) fn backoff(&self, attempt: u32, error: &Error) -> Duration {
         let requested = error.retry_after();
         let exponential =
@@ -111,7 +108,7 @@ impl RetryPolicy {
     }
 }
 
-/// A number from 0 to 1.
+/// Returns a random number from 0 to 1.
 fn jitter() -> f64 {
     let bytes = uuid::Uuid::now_v7().into_bytes();
     f64::from(u16::from_be_bytes([bytes[14], bytes[15]])) / f64::from(u16::MAX)

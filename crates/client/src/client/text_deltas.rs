@@ -1,15 +1,15 @@
-//! The text of a task, as it grows.
+//! The text that each event adds to a task.
 
 use std::collections::HashMap;
 
 use latimer_protocol::{Artifact, ArtifactId, Part, StreamResponse};
 
-/// What was told of each artifact, so that nothing is told twice.
+/// The text of each artifact so far, so that each chunk is emitted once.
 #[derive(Debug, Default)]
 pub(super) struct TextDeltas(HashMap<ArtifactId, String>);
 
 impl TextDeltas {
-    /// Tells what an event adds.
+    /// Emits the text that an event adds.
     pub(super) fn emit(&mut self, event: &StreamResponse, on_text: &mut impl FnMut(&str)) {
         match event {
             StreamResponse::Message(message) => emit_text(&message.text(), on_text),
@@ -26,7 +26,7 @@ impl TextDeltas {
         }
     }
 
-    /// Tells what an artifact has more than before, or all of it where it is another one now.
+    /// Emits the text that was appended to an artifact, or all of it if it was replaced.
     fn emit_artifact(&mut self, artifact: &Artifact, on_text: &mut impl FnMut(&str)) {
         let text = artifact_text(artifact);
         let emitted = self.0.entry(artifact.artifact_id.clone()).or_default();
@@ -41,7 +41,7 @@ fn emit_text(text: &str, on_text: &mut impl FnMut(&str)) {
     }
 }
 
-/// The texts of an artifact as they are, without anything between them.
+/// Concatenates the text parts of an artifact.
 fn artifact_text(artifact: &Artifact) -> String {
     artifact.parts.iter().filter_map(Part::as_text).collect()
 }

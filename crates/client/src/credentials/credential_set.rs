@@ -1,4 +1,4 @@
-//! What there is to show, of which a card chooses.
+//! Selection of credentials that satisfy a card.
 
 use latimer_outbound::HttpClient as Http;
 use latimer_protocol::Secret;
@@ -8,36 +8,36 @@ use super::oauth::{OAuthClient, OAuthProvider, TokenSource};
 use super::{ApiKeyLocation, Credentials};
 use crate::error::Error;
 
-/// What there is to show to an agent. Its card says which of it, and in which way.
+/// Available credentials, from which the client selects what the card of an agent requires.
 ///
-/// A card lists what it would take: any one of several requirements, each of one or more schemes. The
-/// first that can be met in full is.
+/// A card lists alternative requirements, each of one or more schemes. The client uses the first
+/// requirement that it can satisfy completely.
 #[derive(Clone, Debug, Default)]
 pub struct CredentialSet {
-    /// A key, wherever the card wants it.
+    /// An API key, sent where the card declares it.
     pub api_key: Option<Secret>,
     /// A token for the `Authorization` header.
     pub bearer: Option<Secret>,
     /// A user and a password.
     pub basic: Option<(String, Secret)>,
-    /// Tokens of somebody who logged in.
+    /// Tokens of a user who has logged in.
     pub tokens: Option<TokenSource>,
-    /// What an authorization server knows us as, to get tokens from it ourselves.
+    /// An OAuth client, which obtains tokens itself.
     pub oauth_client: Option<OAuthClient>,
 }
 
-/// What a card is met with.
+/// What a selection depends on beside the card.
 pub(crate) struct SelectionContext<'a> {
-    /// The client for requests to authorization servers.
+    /// HTTP client for requests to authorization servers.
     pub(crate) http: &'a Http,
-    /// The origin that the caller vouches for.
+    /// Origin that the caller trusts.
     pub(crate) origin: Option<&'a str>,
-    /// Whether TLS shows who we are.
+    /// Whether a client certificate is sent to the agent.
     pub(crate) has_certificate: bool,
 }
 
 impl CredentialSet {
-    /// What to show to the agent of a card; nothing when it wants nothing.
+    /// Returns the credentials for a card; none if it requires none.
     pub(crate) async fn select(
         &self,
         card: &AgentCard,
@@ -51,7 +51,7 @@ impl CredentialSet {
         let mut reasons = Vec::new();
         for requirement in requirements {
             match self.satisfy(requirement, card, context).await? {
-                // A certificate is shown beneath, and in no request.
+                // TLS sends the certificate, not the request.
                 Ok(credentials) => return Ok((!credentials.0.is_empty()).then_some(credentials)),
                 Err(reason) => reasons.push(reason),
             }
@@ -68,7 +68,7 @@ impl CredentialSet {
         let mut combined = Credentials::empty();
         for (name, scopes) in &requirement.schemes {
             let Some(scheme) = card.security_schemes.get(name) else {
-                return Ok(Err(format!("the card does not say what {name:?} is")));
+                return Ok(Err(format!("the card does not define the scheme {name:?}")));
             };
             match self.satisfy_scheme(scheme, scopes, context).await? {
                 Ok(credentials) => combined = combined.with(credentials),
@@ -78,7 +78,7 @@ impl CredentialSet {
         Ok(Ok(combined))
     }
 
-    /// What meets one scheme, or what would.
+    /// Returns the credentials for one scheme, or what is missing.
     async fn satisfy_scheme(
         &self,
         scheme: &SecurityScheme,
@@ -102,7 +102,7 @@ impl CredentialSet {
             SecurityScheme::HttpAuth(it) if it.scheme.eq_ignore_ascii_case("bearer") => {
                 self.existing_token().ok_or("a bearer token")
             }
-            SecurityScheme::HttpAuth(_) => Err("a way to authenticate that is not known here"),
+            SecurityScheme::HttpAuth(_) => Err("an unknown HTTP authentication scheme"),
             SecurityScheme::OpenIdConnect(_) | SecurityScheme::OAuth2(_) => {
                 match self.existing_token() {
                     Some(token) => Ok(token),
@@ -123,7 +123,7 @@ impl CredentialSet {
         }
     }
 
-    /// Tokens that we get ourselves, from a server that may be shown our secret.
+    /// Obtains tokens with the OAuth client, from a server that may receive its secret.
     async fn request_tokens(
         &self,
         scheme: &SecurityScheme,
@@ -133,19 +133,19 @@ impl CredentialSet {
         if let SecurityScheme::OAuth2(it) = scheme
             && !matches!(it.flows, OAuthFlows::ClientCredentials(_))
         {
-            return Err("somebody to log in first");
+            return Err("a user who logs in");
         }
         let client = self.oauth_client.clone();
-        let mut client = client.ok_or("a token, or a client that the provider knows")?;
+        let mut client = client.ok_or("a token or an OAuth client")?;
         let provider = OAuthProvider::from_scheme(context.http, scheme).await.map_err(|error| {
-            tracing::warn!(%error, "a provider that a card names cannot be asked");
-            "a provider that says what it is"
+            tracing::warn!(%error, "authorization server of a card cannot be used");
+            "an authorization server with metadata"
         })?;
         if !provider.supports_grant("client_credentials") {
-            return Err("somebody to log in first");
+            return Err("a user who logs in");
         }
         if !client.trusts(&provider.token_url, context.origin) {
-            return Err("an authorization server that is trusted with the client's secret");
+            return Err("an authorization server that may receive the client's secret");
         }
         if client.scopes.is_empty() {
             client.scopes = scopes.to_vec();

@@ -1,7 +1,13 @@
-//! Who we are to an agent: what a request shows, and where.
+//! Credentials, and the origin that receives them.
 //!
-//! A credential belongs to an origin, the one it was set up for. It is shown there and nowhere else:
-//! not where a redirect leads, and not at an address that somebody wrote into a card.
+//! A credential belongs to one origin. It is never sent to another one, neither after a redirect
+//! nor because a card names another URL.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `credential_set` | selection of credentials that satisfy a card |
+//! | [`oauth`] | tokens from authorization servers |
+//! | `request_credentials` | the credentials of one request |
 
 mod credential_set;
 pub mod oauth;
@@ -23,7 +29,7 @@ pub(crate) use request_credentials::RequestCredentials;
 use crate::error::Error;
 use crate::transport::parse_origin;
 
-/// What is shown to an agent so that it knows who asks. Cheap to clone.
+/// Credentials of requests to an agent. Cheap to clone.
 ///
 /// ```
 /// # use latimer_client::{ApiKeyLocation, Credentials};
@@ -46,47 +52,47 @@ enum Credential {
     Token(TokenSource),
 }
 
-/// Where an API key goes.
+/// Where an API key is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiKeyLocation {
-    /// Into a header.
+    /// In a header.
     Header,
-    /// Into the query of the address. gRPC has none.
+    /// In the query of the URL. gRPC has no query.
     Query,
-    /// Into a cookie.
+    /// In a cookie.
     Cookie,
 }
 
 impl Credentials {
-    /// A token in the `Authorization` header.
+    /// Creates a token for the `Authorization` header.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when it holds characters that no header can carry.
+    /// [`Error::InvalidSetup`] if it contains characters that are invalid in headers.
     pub fn bearer(token: Secret) -> Result<Self, Error> {
         authorization_header("bearer token", &format!("Bearer {}", token.reveal()))
     }
 
-    /// A user and a password in the `Authorization` header.
+    /// Creates a user and a password for the `Authorization` header.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when the user's name holds a colon.
+    /// [`Error::InvalidSetup`] if the user contains a colon.
     pub fn basic(user: &str, password: &Secret) -> Result<Self, Error> {
         if user.contains(':') {
-            return Err(Error::InvalidSetup("the name of a user cannot hold a colon".into()));
+            return Err(Error::InvalidSetup("the user name contains a colon".into()));
         }
         let pair = STANDARD.encode(format!("{user}:{}", password.reveal()));
         authorization_header("password", &format!("Basic {pair}"))
     }
 
-    /// A key in the place, and under the name, that the agent expects it.
+    /// Creates an API key with the location and name that the agent expects.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when the place cannot carry the name or the key.
+    /// [`Error::InvalidSetup`] if the name or the key is invalid at that location.
     pub fn api_key(location: ApiKeyLocation, name: &str, key: Secret) -> Result<Self, Error> {
         let credential = match location {
             ApiKeyLocation::Header => {
                 let invalid_name =
-                    |_| Error::InvalidSetup(format!("{name:?} is not the name of a header"));
+                    |_| Error::InvalidSetup(format!("{name:?} is not a header name"));
                 let name = HeaderName::try_from(name).map_err(invalid_name)?;
                 Credential::Header {
                     description: "API key",
@@ -98,7 +104,9 @@ impl Credentials {
             ApiKeyLocation::Cookie => {
                 let is_cookie_safe = |text: &str| !text.contains([';', ',', ' ', '"', '\\']);
                 if !is_cookie_safe(name) || !is_cookie_safe(key.reveal()) || name.contains('=') {
-                    return Err(Error::InvalidSetup("the API key cannot stand in a cookie".into()));
+                    return Err(Error::InvalidSetup(
+                        "the API key contains characters that are invalid in cookies".into(),
+                    ));
                 }
                 Credential::Cookie { name: name.to_owned(), value: key }
             }
@@ -106,18 +114,19 @@ impl Credentials {
         Ok(Self(vec![credential]))
     }
 
-    /// Tokens of an authorization server, renewed as they expire.
+    /// Creates credentials from tokens of an authorization server, which are renewed as they
+    /// expire.
     #[must_use]
     pub fn tokens(source: TokenSource) -> Self {
         Self(vec![Credential::Token(source)])
     }
 
-    /// Nothing.
+    /// Creates credentials that send nothing.
     pub(crate) fn empty() -> Self {
         Self(Vec::new())
     }
 
-    /// Headers of any kind, each of them as secret as a key.
+    /// Creates credentials from headers. Their values are treated as secrets.
     #[must_use]
     pub fn headers(headers: &HeaderMap) -> Self {
         let mut headers = headers.clone();
@@ -125,19 +134,20 @@ impl Credentials {
         Self(vec![Credential::Headers(headers)])
     }
 
-    /// These and others.
+    /// Adds other credentials.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// These, for one origin: that of a URL.
+    /// Binds the credentials to the origin of a URL.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when it is no URL of HTTP.
+    /// [`Error::InvalidSetup`] if `url` is not an http or https URL.
     pub fn bind_to(self, url: &str) -> Result<OriginCredentials, Error> {
-        let invalid_url = || Error::InvalidSetup("credentials are for an http or https URL".into());
+        let invalid_url =
+            || Error::InvalidSetup("credentials can be bound only to an http or https URL".into());
         Ok(OriginCredentials {
             origin: parse_origin(url).ok_or_else(invalid_url)?.into(),
             credentials: self,
@@ -151,8 +161,9 @@ fn authorization_header(description: &'static str, value: &str) -> Result<Creden
 }
 
 fn sensitive_header(text: &str) -> Result<HeaderValue, Error> {
-    let invalid =
-        |_| Error::InvalidSetup("a credential holds characters that no header can carry".into());
+    let invalid = |_| {
+        Error::InvalidSetup("a credential contains characters that are invalid in headers".into())
+    };
     let mut value = HeaderValue::try_from(text).map_err(invalid)?;
     value.set_sensitive(true);
     Ok(value)
@@ -176,7 +187,7 @@ impl Credential {
     }
 }
 
-/// Credentials, and the one origin they are shown at.
+/// Credentials and the one origin that receives them.
 #[derive(Clone, Debug)]
 pub struct OriginCredentials {
     origin: Arc<str>,
@@ -184,13 +195,13 @@ pub struct OriginCredentials {
 }
 
 impl OriginCredentials {
-    /// The origin.
+    /// Returns the origin.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Adds them to what a request shows.
+    /// Adds the credentials to those of a request.
     pub(crate) async fn add_to(&self, request: &mut RequestCredentials) -> Result<(), Error> {
         for credential in &self.credentials.0 {
             match credential {

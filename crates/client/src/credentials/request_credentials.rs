@@ -1,4 +1,4 @@
-//! What one request shows.
+//! The credentials of one request.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::oauth::{Token, TokenSource};
 use crate::error::Error;
 use crate::transport::to_uri;
 
-/// What one request shows of who makes it.
+/// Headers, query parameters, cookies and tokens to add to one request.
 #[derive(Default)]
 pub(crate) struct RequestCredentials {
     headers: HeaderMap,
@@ -24,7 +24,8 @@ impl RequestCredentials {
         self.headers.insert(name, value);
     }
 
-    /// Several headers, of which some may have the same name.
+    /// Adds headers, in place of those with the same name. A name may occur several times in
+    /// `headers`.
     pub(crate) fn extend_headers(&mut self, headers: HeaderMap) {
         self.headers.extend(headers);
     }
@@ -42,17 +43,17 @@ impl RequestCredentials {
         self.tokens.push((tokens.clone(), token));
     }
 
-    /// Whether there are tokens, so that others may be shown where these are refused.
+    /// Returns whether there are tokens, which can be renewed if they are rejected.
     pub(crate) fn has_tokens(&self) -> bool {
         !self.tokens.is_empty()
     }
 
-    /// Takes back the tokens, which were refused.
+    /// Invalidates the tokens, which were rejected.
     pub(crate) fn invalidate_tokens(&self) {
         self.tokens.iter().for_each(|(tokens, token)| tokens.invalidate(token));
     }
 
-    /// An address with the parameters that are to be shown.
+    /// Adds the query parameters to a URI.
     pub(crate) fn apply_to_query(&self, uri: Uri) -> Result<Uri, Error> {
         if self.query_parameters.is_empty() {
             return Ok(uri);
@@ -62,7 +63,7 @@ impl RequestCredentials {
         to_uri(&format!("{uri}{separator}{query}"))
     }
 
-    /// Adds the headers and cookies that are to be shown.
+    /// Adds headers and cookies.
     pub(crate) fn apply_to_headers(&self, headers: &mut HeaderMap) {
         headers.extend(self.headers.clone());
         if let Ok(mut cookies) = HeaderValue::try_from(self.cookies.join("; "))
@@ -73,7 +74,7 @@ impl RequestCredentials {
         }
     }
 
-    /// Whether something is shown where gRPC has no place for it.
+    /// Returns whether there are query parameters, which gRPC cannot send.
     pub(crate) fn has_query_parameters(&self) -> bool {
         !self.query_parameters.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Storage of cards beyond the lifetime of a client.
+//! Storage of cards between clients.
 
 use std::fmt;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! What the addresses in a card mean, to whoever looked for it under one that works. Pure.
+//! Resolution of the URLs in a card. Does no I/O.
 
 use std::net::IpAddr;
 
@@ -9,28 +9,28 @@ use url::{Host, Url};
 use crate::negotiate::CardMismatch;
 use crate::transport::Endpoint;
 
-/// The addresses that are known beside those in a card.
+/// The known URLs of an agent, beside those in its card.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CardUrls {
-    /// Where the caller says that the agent is.
+    /// URL of the agent, as given by the caller.
     pub(crate) agent: Option<Url>,
-    /// Where the caller says that its card is, if not at a place that follows from that.
+    /// URL of the card, as given by the caller.
     pub(crate) card: Option<Url>,
-    /// Where the card was found.
+    /// URL where the card was found.
     pub(crate) found_at: Option<Url>,
-    /// Whether the agent is called where the caller says, whatever the card says.
+    /// Whether to call the caller's URL whatever the card says.
     pub(crate) agent_url_only: bool,
 }
 
 impl CardUrls {
-    /// Interfaces with the addresses that they mean.
+    /// Resolves the URLs of interfaces.
     pub(crate) fn resolve(&self, interfaces: &[AgentInterface]) -> Vec<AgentInterface> {
         let resolved =
             |it: &AgentInterface| AgentInterface { url: self.resolve_url(it), ..it.clone() };
         interfaces.iter().map(resolved).collect()
     }
 
-    /// Whether the card may be another agent's, whose interfaces mean these addresses.
+    /// Returns why a card with these resolved URLs may describe another agent.
     pub(crate) fn check_agent(&self, resolved: &[AgentInterface]) -> Option<CardMismatch> {
         let (agent, found_at) = (self.agent.as_ref()?, self.found_at.as_ref()?);
         let mut http_interfaces =
@@ -53,12 +53,12 @@ impl CardUrls {
             ProtocolBinding::Grpc => Endpoint::grpc(&url, Version::V1_0),
             _ => Endpoint::new(&url, Version::V1_0),
         };
-        // What cannot be read stays as it is, and is passed over for that.
+        // An invalid URL is kept: negotiation rejects it.
         let Ok(endpoint) = endpoint else { return url };
         self.with_caller_host(endpoint.url()).map_or(url, |it| it.to_string())
     }
 
-    /// An address with its scheme and host, which a card may leave out.
+    /// Adds the scheme and host that a card may omit.
     fn complete_url(&self, interface: &AgentInterface) -> String {
         let url = &interface.url;
         let grpc = interface.protocol_binding == ProtocolBinding::Grpc;
@@ -70,7 +70,7 @@ impl CardUrls {
             (Some(found_at), _) if !url.is_empty() => {
                 found_at.join(url).map_or_else(|_| url.clone(), |it| it.to_string())
             }
-            // As secure as what the caller named.
+            // The scheme of the caller's URL.
             (None, Some(caller_url)) if grpc && !url.contains("://") => {
                 format!("{}://{url}", caller_url.scheme())
             }
@@ -78,11 +78,11 @@ impl CardUrls {
         }
     }
 
-    /// The same address with the host that the caller named, if it is another word for that.
+    /// Replaces the host with that of the caller's URL, if both mean the same machine.
     fn with_caller_host(&self, url: &Url) -> Option<Url> {
         let caller_url = match url.host()? {
             host if is_unspecified(&host) => self.caller_urls().next()?,
-            // This machine has many names, and the agent was found under one of them.
+            // A loopback address has several names; the caller's name is known to work.
             host if is_loopback(&host) => self.caller_urls().find(|caller_url| {
                 caller_url.host().is_some_and(|it| is_loopback(&it))
                     && caller_url.port_or_known_default() == url.port_or_known_default()
@@ -94,7 +94,7 @@ impl CardUrls {
         Some(url)
     }
 
-    /// The addresses that the caller named, that of the agent first.
+    /// Returns the URLs given by the caller, that of the agent first.
     fn caller_urls(&self) -> impl Iterator<Item = &Url> {
         self.agent.iter().chain(&self.card)
     }
@@ -108,14 +108,14 @@ fn ip_address(host: &Host<&str>) -> Option<IpAddr> {
     }
 }
 
-/// Whether an address is another one, or below it.
+/// Returns whether a URL is `parent` or below it.
 fn is_at_or_below(url: &Url, parent: &Url) -> bool {
     let base = parent.path().trim_end_matches('/');
     let suffix = url.path().strip_prefix(base);
     url.origin() == parent.origin() && suffix.is_some_and(|it| it.is_empty() || it.starts_with('/'))
 }
 
-/// Whether it is what servers listen on, and nobody can be called at.
+/// Returns whether a host is an address that servers listen on, which cannot be called.
 fn is_unspecified(host: &Host<&str>) -> bool {
     ip_address(host).is_some_and(|it| it.is_unspecified())
 }

@@ -1,4 +1,4 @@
-//! How long a card is fresh, and how to ask whether it has changed.
+//! Freshness of cards, and conditional requests.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,10 +10,10 @@ use super::DEFAULT_FRESHNESS;
 use super::card_cache::StoredCard;
 use crate::transport::OutgoingRequest;
 
-/// The longest time that a server's word on freshness is taken for.
+/// Maximum freshness, whatever a server declares.
 const MAX_FRESHNESS: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Until when something is fresh, and what to ask with after that.
+/// Time until which a card is fresh, and how to revalidate it.
 #[derive(Clone, Debug)]
 pub(super) struct Freshness {
     fresh_until: Instant,
@@ -22,7 +22,7 @@ pub(super) struct Freshness {
 }
 
 impl Freshness {
-    /// What the headers of an answer say.
+    /// Reads the headers of a response.
     pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let validators = Validators {
             etag: headers.get(ETAG).cloned(),
@@ -64,7 +64,7 @@ impl Freshness {
     }
 }
 
-/// What a server knows a version of something by.
+/// Validators of a response, which identify its version.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Validators {
     etag: Option<HeaderValue>,
@@ -72,7 +72,7 @@ pub(super) struct Validators {
 }
 
 impl Validators {
-    /// Asks only for something else than this.
+    /// Makes a request conditional.
     pub(super) fn make_conditional(&self, mut request: OutgoingRequest) -> OutgoingRequest {
         let pairs = [(IF_NONE_MATCH, &self.etag), (IF_MODIFIED_SINCE, &self.last_modified)];
         for (name, value) in pairs {

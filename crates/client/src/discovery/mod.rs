@@ -1,4 +1,12 @@
-//! Finding out how an agent is called: its card, from where it publishes it.
+//! Discovery: where the card of an agent is, whether it is trusted, and how long it is fresh.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `card_cache` | storage of cards between clients |
+//! | `card_urls` | resolution of the URLs in a card |
+//! | `freshness` | freshness and conditional requests |
+//! | `source` | where a card is |
+//! | `trust` | verification of signatures |
 
 mod card_cache;
 mod card_urls;
@@ -25,7 +33,7 @@ use freshness::{Freshness, Validators};
 pub use source::CardSource;
 pub use trust::CardTrust;
 
-/// The largest card that is read, in bytes.
+/// Maximum size of a card, in bytes.
 pub(crate) const MAX_CARD_BYTES: usize = 1024 * 1024;
 
 /// Fetches the card of one agent, and caches it with what is needed to ask whether it has changed.
@@ -36,34 +44,34 @@ pub(crate) const MAX_CARD_BYTES: usize = 1024 * 1024;
 pub(crate) struct Discovery {
     source: CardSource,
     trust: CardTrust,
-    /// Shows nothing: most cards are for everybody.
+    /// Sends no credentials: most cards are public.
     anonymous: HttpChannel,
-    /// Shows what there is, where a card is not for everybody.
+    /// Sends the client's credentials, for cards that require them.
     authenticated: HttpChannel,
     cache: Mutex<Option<CachedCard>>,
     card_cache: Option<Arc<dyn CardCache>>,
     stored_was_read: AtomicBool,
 }
 
-/// A card that was read and trusted.
+/// A trusted card.
 #[derive(Clone, Debug)]
 struct CachedCard {
     card: Arc<AgentCard>,
-    /// Where it was found.
+    /// URL where it was found.
     url: String,
     freshness: Freshness,
     /// The card as it was received, for the card cache.
     json: Option<Arc<str>>,
 }
 
-/// What one address answers.
+/// Result of a request for a card.
 enum FetchResult {
     Card(CachedCard),
-    /// The card is as it was, and fresh again.
+    /// The card has not changed.
     NotModified(Freshness),
-    /// There is no card here, or none for us.
+    /// There is no card, or access is denied.
     Absent(Error),
-    /// There may be one later on.
+    /// The server is temporarily unavailable.
     Unavailable(Error),
 }
 
@@ -159,18 +167,18 @@ impl Discovery {
         }
     }
 
-    /// Where the card that is kept was found.
+    /// Returns the URL where the cached card was found.
     pub(crate) fn found_at(&self) -> Option<Url> {
         self.lock_cache().as_ref().and_then(|it| Url::parse(&it.url).ok())
     }
 
-    /// Forgets the card: the next look is a fresh one.
+    /// Discards the cached card.
     pub(crate) fn invalidate(&self) {
         *self.lock_cache() = None;
     }
 
     fn lock_cache(&self) -> MutexGuard<'_, Option<CachedCard>> {
-        // A card is replaced whole: whoever panicked left a whole one.
+        // The value is replaced as a whole, so a poisoned one is complete.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -196,7 +204,7 @@ impl Discovery {
         }
     }
 
-    /// Looks at one place after the other.
+    /// Fetches the card from the first URL that has one.
     async fn search(&self, url_groups: &[Vec<String>]) -> Result<CachedCard, Error> {
         let mut reported = None;
         for group in url_groups {
@@ -206,7 +214,7 @@ impl Discovery {
                     FetchResult::Card(cached) => return Ok(cached),
                     FetchResult::NotModified(_) => {
                         return Err(Error::NoCard(
-                            "it is said not to have changed, unasked".into(),
+                            "the server answered 304 to an unconditional request".into(),
                         ));
                     }
                     FetchResult::Absent(error) => error,
@@ -217,12 +225,12 @@ impl Discovery {
                 };
                 reported = Some(more_specific_error(reported, error));
             }
-            // The card may be back in a moment, and one that is further up is another agent's.
+            // The card may become available again; one at the root may be that of another agent.
             if is_unavailable {
                 break;
             }
         }
-        Err(reported.unwrap_or_else(|| Error::NoCard("there is no address to look at".into())))
+        Err(reported.unwrap_or_else(|| Error::NoCard("the source has no URL".into())))
     }
 
     async fn fetch(&self, url: &str, validators: &Validators) -> Result<FetchResult, Error> {
@@ -252,7 +260,7 @@ impl Discovery {
         match status {
             StatusCode::NOT_MODIFIED => Ok(FetchResult::NotModified(freshness)),
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE => {
-                let problem = format!("{} has none, HTTP status {status}", endpoint.origin());
+                let problem = format!("{} has none: HTTP status {status}", endpoint.origin());
                 Ok(FetchResult::Absent(Error::NoCard(problem)))
             }
             _ if !status.is_success() => {
@@ -272,7 +280,7 @@ impl Discovery {
                     let json = self.card_cache.is_some().then(text);
                     Ok(FetchResult::Card(CachedCard { card, url, freshness, json }))
                 }
-                // A page for people, as many sites have for every address.
+                // Many sites serve an HTML page at every URL.
                 Err(error @ Error::NoCard(_)) => Ok(FetchResult::Absent(error)),
                 Err(error) => Err(error),
             },
@@ -280,7 +288,7 @@ impl Discovery {
     }
 }
 
-/// What to tell of two errors: the first, unless it only says that there is no card.
+/// Selects the error to report: the first, unless it only says that there is no card.
 fn more_specific_error(first: Option<Error>, next: Error) -> Error {
     match first {
         Some(Error::NoCard(_)) if !matches!(next, Error::NoCard(_)) => next,
@@ -289,5 +297,5 @@ fn more_specific_error(first: Option<Error>, next: Error) -> Error {
     }
 }
 
-/// How long a card is fresh if its server does not say.
+/// Freshness of a card whose server declares none.
 const DEFAULT_FRESHNESS: Duration = Duration::from_secs(300);

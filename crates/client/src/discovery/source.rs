@@ -8,27 +8,27 @@ use url::Url;
 
 use crate::error::Error;
 
-/// Where cards have been published, the newest place first.
+/// Well-known paths of cards, newest first.
 const WELL_KNOWN_PATHS: [&str; 2] = [".well-known/agent-card.json", ".well-known/agent.json"];
 
 /// Where the card of an agent is.
 ///
-/// A text is the address of an agent, or of a card if it ends in `.json`.
+/// A string is the URL of a card if its path ends in `.json`, otherwise that of an agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CardSource {
-    /// At one of the well-known places below the address of an agent.
+    /// At a well-known path below the URL of an agent, or at the root of its host.
     Agent(String),
-    /// At this address.
+    /// At this URL.
     CardUrl(String),
-    /// In a file.
+    /// In this file.
     File(PathBuf),
-    /// Here.
+    /// This card.
     Card(Arc<AgentCard>),
 }
 
 impl CardSource {
-    /// The address that the caller named, and so vouches for.
+    /// Returns the URL that the caller gave, which is trusted.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         match self {
@@ -78,11 +78,11 @@ impl From<&Path> for CardSource {
     }
 }
 
-/// Every place to look at for the card of the agent at `url`: those below it, and then those at the root
-/// of its host, where most are.
+/// Returns the URLs where the card of the agent at `url` may be, in groups: those below it, then
+/// those at the root of its host.
 pub(super) fn well_known_urls(url: &str) -> Result<Vec<Vec<String>>, Error> {
     let invalid_url =
-        || Error::InvalidSetup("the address of the agent is not an http or https URL".into());
+        || Error::InvalidSetup("the URL of the agent is not an http or https URL".into());
     let mut base = Url::parse(url).map_err(|_| invalid_url())?;
     base.set_query(None);
     base.set_fragment(None);

@@ -1,24 +1,24 @@
-//! Whose cards are believed.
+//! Verification of cards.
 
 use latimer_protocol::card::{AgentCard, KeySet, VerifyPolicy, verify};
 use serde_json::Value;
 
 use crate::error::Error;
 
-/// Whose cards are believed. The keys are those that the caller trusts; no card brings its own.
+/// Which cards are trusted. The caller provides the keys; keys in a card are not used.
 #[derive(Clone, Debug, Default)]
 pub enum CardTrust {
-    /// Everybody's: signatures are not looked at.
+    /// All: signatures are not verified.
     #[default]
     Unverified,
-    /// Everybody's, but what is signed must be signed by one of these keys.
+    /// Unsigned cards, and cards that are signed by one of these keys.
     IfSigned(KeySet),
-    /// Only what is signed by one of these keys.
+    /// Only cards that are signed by one of these keys.
     Required(KeySet),
 }
 
 impl CardTrust {
-    /// Reads a card, and checks what must be checked. What was checked is what is returned.
+    /// Parses a card and verifies it as required. Returns the verified content.
     pub(super) fn read_trusted(&self, bytes: &[u8]) -> Result<AgentCard, Error> {
         let keys = match self {
             Self::Unverified => None,
@@ -26,7 +26,7 @@ impl CardTrust {
         };
         let malformed = |error: &dyn std::fmt::Display| Error::NoCard(error.to_string());
         let value: Value = serde_json::from_slice(bytes)
-            .map_err(|_| Error::NoCard("what was found is not JSON".into()))?;
+            .map_err(|_| Error::NoCard("the response is not JSON".into()))?;
         let card = AgentCard::from_json(&value).map_err(|error| malformed(&error))?;
         let is_signed = !card.signatures.is_empty();
         match keys {

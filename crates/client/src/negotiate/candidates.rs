@@ -1,4 +1,4 @@
-//! The interfaces of a card, in the order of a caller's preferences.
+//! Interfaces of a card in order of preference.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use latimer_protocol::card::{AgentInterface, ProtocolBinding};
 use super::{NoInterface, Preferences, RejectReason, RejectedInterface, SelectedInterface};
 use crate::transport::Endpoint;
 
-/// The interfaces of a card that could be called, the best first, and those that could not.
+/// Usable interfaces of a card, best first, and the rejected ones.
 #[derive(Debug)]
 pub(crate) struct Candidates {
     ranked: VecDeque<Candidate>,
@@ -40,19 +40,19 @@ impl Candidates {
         Self { ranked: ranked.into(), rejected }
     }
 
-    /// Where the best of them is.
+    /// Returns the endpoint of the best interface.
     pub(crate) fn best(&self) -> Option<&Endpoint> {
         self.ranked.front().map(|it| &it.endpoint)
     }
 
-    /// Passes over the best of them.
+    /// Rejects the best interface.
     pub(crate) fn reject_best(&mut self, reason: RejectReason) {
         if let Some(Candidate { interface, .. }) = self.ranked.pop_front() {
             self.rejected.push(RejectedInterface { interface, reason });
         }
     }
 
-    /// The best of them, and why none of the others.
+    /// Selects the best interface and rejects the others.
     pub(crate) fn select(mut self) -> Result<SelectedInterface, NoInterface> {
         let Some(best) = self.ranked.pop_front() else {
             return Err(NoInterface(self.rejected));
@@ -72,7 +72,7 @@ impl Candidates {
     }
 }
 
-/// How good an interface is: less is better.
+/// Rank of an interface; the lowest is best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     binding: usize,
@@ -101,7 +101,7 @@ impl Rank {
     }
 }
 
-/// The version and endpoint of an interface that can be called.
+/// Returns version and endpoint of an interface, or why it cannot be called.
 fn check_usable(
     interface: &AgentInterface,
     preferences: &Preferences,

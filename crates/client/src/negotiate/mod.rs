@@ -1,6 +1,6 @@
-//! Which of an agent's interfaces is called: card × preferences → one of them, with reasons.
+//! Selection of the interface to call from a card, by preferences, with reasons.
 //!
-//! Pure: nothing is asked, resolved or connected to in here.
+//! This module does no I/O.
 
 mod candidates;
 
@@ -12,44 +12,44 @@ use latimer_protocol::card::{AgentCard, AgentInterface, ProtocolBinding};
 use crate::transport::parse_origin;
 pub(crate) use candidates::Candidates;
 
-/// What a caller would rather speak.
+/// Preferences of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preferences {
-    /// The bindings to speak, the best first. None at all leaves the choice to the card.
+    /// Bindings to use, in order of preference. If empty, the order in the card decides.
     pub bindings: Vec<ProtocolBinding>,
-    /// The versions to speak, the best first.
+    /// Versions to use, in order of preference.
     pub versions: Vec<Version>,
 }
 
 impl Default for Preferences {
-    /// What the card prefers, in the newest version that both speak.
+    /// The preferred binding of the card, in the newest version that both sides support.
     fn default() -> Self {
         Self { bindings: Vec::new(), versions: Version::ALL.to_vec() }
     }
 }
 
-/// An interface to call, and why it is none of the others.
+/// The interface to call, with the reasons against the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectedInterface {
-    /// The transport to speak; never [`ProtocolBinding::Other`].
+    /// Binding to use; never [`ProtocolBinding::Other`].
     pub binding: ProtocolBinding,
-    /// The version to speak.
+    /// Version to use.
     pub version: Version,
-    /// The address to call: the one that the card has, as it is meant where the card was found.
+    /// URL to call: the one in the card, resolved against the URL where the card was found.
     pub url: String,
-    /// The tenant to name in each call.
+    /// Tenant of each call.
     pub tenant: Option<String>,
-    /// The interfaces that were passed over.
+    /// Interfaces that are not called.
     pub rejected: Vec<RejectedInterface>,
-    /// Why it may be the wrong agent.
+    /// Reason why the card may describe another agent.
     pub mismatch: Option<CardMismatch>,
 }
 
-/// Why an agent may be another one than the caller named.
+/// Reason why a card may describe another agent than the caller named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CardMismatch {
-    /// Its card was found above the address that the caller named, and it has no interface there.
+    /// The card was found above the caller's URL and has no interface there.
     NoInterfaceAtUrl,
 }
 
@@ -57,8 +57,8 @@ impl fmt::Display for CardMismatch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoInterfaceAtUrl => out.write_str(
-                "there is no card at the address that was named, and the one above it names no \
-                 address there: it may be that of another agent",
+                "the card was found above the URL of the agent and has no interface at that URL: it \
+                 may describe another agent",
             ),
         }
     }
@@ -69,45 +69,45 @@ impl fmt::Display for CardMismatch {
 pub struct RejectedInterface {
     /// The interface.
     pub interface: AgentInterface,
-    /// Why not.
+    /// The reason.
     pub reason: RejectReason,
 }
 
-/// Why an interface is not called.
+/// Reason why an interface is not called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RejectReason {
-    /// It is of a version that we do not speak.
+    /// Its version is unknown.
     UnknownVersion,
-    /// It is of a version that is not wanted.
+    /// Its version is not among the preferences.
     UnwantedVersion,
-    /// It is of a binding that we do not speak.
+    /// Its binding is unknown.
     UnknownBinding,
-    /// It is of a binding that is not wanted.
+    /// Its binding is not among the preferences.
     UnwantedBinding,
-    /// Its version is not spoken over its binding.
+    /// Its version does not exist over its binding.
     UnsupportedCombination,
-    /// Its address cannot be read.
+    /// Its URL is invalid.
     InvalidUrl,
-    /// Its address may not be called.
+    /// The guard does not allow its URL.
     Forbidden(latimer_outbound::Forbidden),
-    /// Another one is better.
+    /// Another interface is preferred.
     LessPreferred,
 }
 
 impl fmt::Display for RejectReason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownVersion => out.write_str("its version is not known here"),
-            Self::UnwantedVersion => out.write_str("its version is not wanted"),
-            Self::UnknownBinding => out.write_str("its binding is not known here"),
-            Self::UnwantedBinding => out.write_str("its binding is not wanted"),
+            Self::UnknownVersion => out.write_str("its version is unknown"),
+            Self::UnwantedVersion => out.write_str("its version is not in the preferences"),
+            Self::UnknownBinding => out.write_str("its binding is unknown"),
+            Self::UnwantedBinding => out.write_str("its binding is not in the preferences"),
             Self::UnsupportedCombination => {
-                out.write_str("its version is not spoken over its binding")
+                out.write_str("its version does not exist over its binding")
             }
-            Self::InvalidUrl => out.write_str("its address cannot be read"),
-            Self::Forbidden(forbidden) => write!(out, "its address {forbidden}"),
-            Self::LessPreferred => out.write_str("another one is preferred"),
+            Self::InvalidUrl => out.write_str("its URL is invalid"),
+            Self::Forbidden(forbidden) => write!(out, "its URL {forbidden}"),
+            Self::LessPreferred => out.write_str("another interface is preferred"),
         }
     }
 }
@@ -125,11 +125,11 @@ impl fmt::Display for RejectedInterface {
     }
 }
 
-/// A card without an interface that could be called.
+/// A card has no interface that can be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the card offers no interface to call: {}", list(.0))]
+#[error("the card has no interface that can be called: {}", list(.0))]
 pub struct NoInterface(
-    /// Every interface of the card, with what is wrong with it.
+    /// All interfaces of the card, with reasons.
     pub Vec<RejectedInterface>,
 );
 
@@ -142,14 +142,14 @@ fn list(rejected: &[RejectedInterface]) -> String {
     }
 }
 
-/// What to do about a card whose addresses may not be called.
-const ADVICE: &str = "if that is not where the agent is, call it at the address that you know: \
-    `Builder::at_named_address`, or `call_url = true` in a file";
+/// Advice for a card whose URLs are forbidden.
+const ADVICE: &str = "if the agent does not know its URL, call it at yours: \
+    `ClientBuilder::ignore_card_urls`, or `call_url = true` in a configuration file";
 
-/// The best interface of a card.
+/// Selects the best interface of a card.
 ///
-/// The caller's order of bindings decides first, where it has one; then the card's, whose first
-/// interface is the preferred one; then, within a binding, the caller's order of versions.
+/// The caller's order of bindings decides first, if there is one; then the order in the card, whose
+/// first interface is the preferred one; then, within a binding, the caller's order of versions.
 ///
 /// ```
 /// # use latimer_client::negotiate::{Preferences, RejectReason, negotiate};
@@ -170,7 +170,7 @@ const ADVICE: &str = "if that is not where the agent is, call it at the address 
 /// ```
 ///
 /// # Errors
-/// [`NoInterface`], with what is wrong with each.
+/// [`NoInterface`] with the reason for each interface.
 pub fn negotiate(
     card: &AgentCard,
     preferences: &Preferences,

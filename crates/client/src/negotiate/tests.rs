@@ -1,4 +1,4 @@
-//! Which interface it is, and why.
+//! Tests of the selected interface and its reasons.
 
 use super::*;
 
@@ -70,7 +70,7 @@ fn every_rejected_interface_has_a_reason() {
         ]
     );
     let error = NoInterface(rejected).to_string();
-    assert!(error.contains("JSONRPC 2.0: its version is not known here; "), "{error}");
+    assert!(error.contains("JSONRPC 2.0: its version is unknown; "), "{error}");
 }
 
 #[test]

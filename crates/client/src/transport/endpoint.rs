@@ -1,4 +1,4 @@
-//! Where an agent is called, and in which words.
+//! Endpoints: URL, version and tenant.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use url::Url;
 
 use crate::error::Error;
 
-/// How much of an invalid URL an error shows.
+/// Maximum length of an invalid URL in an error.
 const MAX_DISPLAYED_URL_CHARS: usize = 100;
 
-/// One way to call an agent: an address, the version that is spoken there, and a tenant.
+/// One way to call an agent: the URL, the version that is used there, and a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     url: Url,
@@ -22,10 +22,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint at an address of `http` or `https`.
+    /// Creates the endpoint at an `http` or `https` URL, without a tenant.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when it is no such address.
+    /// [`Error::InvalidSetup`] if `url` is not one.
     pub fn new(url: &str, version: Version) -> Result<Self, Error> {
         let invalid_url = || Error::InvalidSetup(describe_invalid_url(url));
         let url = Url::parse(url).map_err(|_| invalid_url())?;
@@ -34,13 +34,13 @@ impl Endpoint {
         Ok(Self { url, uri, origin, version, tenant: None })
     }
 
-    /// The endpoint of a gRPC server: a URL, or just a host with a port.
+    /// Creates the endpoint of a gRPC server from a URL, or from a host with a port.
     ///
-    /// `grpc` means plain text, `grpcs` TLS. A host without a scheme is called over TLS unless it is
-    /// this machine.
+    /// The scheme `grpc` means plain text, `grpcs` TLS. Without a scheme, a loopback host is called
+    /// in plain text and any other one over TLS.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when it is no such address.
+    /// [`Error::InvalidSetup`] if `address` is neither.
     pub fn grpc(address: &str, version: Version) -> Result<Self, Error> {
         let url = match address.split_once("://") {
             Some(("grpc", rest)) => format!("http://{rest}"),
@@ -52,20 +52,20 @@ impl Endpoint {
         Self::new(&url, version)
     }
 
-    /// The same endpoint, for one tenant.
+    /// Sets the tenant; an empty one counts as none.
     #[must_use]
     pub fn with_tenant(mut self, tenant: Option<String>) -> Self {
         self.tenant = tenant.filter(|it| !it.is_empty());
         self
     }
 
-    /// The version that is spoken.
+    /// Returns the version.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Scheme, host and port.
+    /// Returns scheme, host and port.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
@@ -79,13 +79,13 @@ impl Endpoint {
         &self.uri
     }
 
-    /// The address of a path below this one, which is a path and query as they stand in a request.
+    /// Returns the URL of a path below this endpoint. `path` is encoded, and may have a query.
     pub(super) fn join_path(&self, path: &str) -> String {
         let base = self.url.as_str().split(['?', '#']).next().unwrap_or_default();
         format!("{}{path}", base.trim_end_matches('/'))
     }
 
-    /// A request that names the tenant where it named none, and a new task where its caller has to.
+    /// Adds the tenant to a request without one, and a task id to a message if clients assign them.
     pub(super) fn with_defaults<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         let mut request = Cow::Borrowed(request);
         if self.tenant.is_some() && request.tenant().is_none() {
@@ -107,13 +107,13 @@ impl Endpoint {
     }
 }
 
-/// Scheme, host and port of a URL of HTTP, in one spelling.
+/// Returns scheme, host and port of an http or https URL, normalized.
 pub(crate) fn url_origin(url: &Url) -> Option<String> {
     let host = url.host_str().filter(|_| matches!(url.scheme(), "http" | "https"))?;
     Some(format!("{}://{host}:{}", url.scheme(), url.port_or_known_default()?))
 }
 
-/// The same of an address as it is written.
+/// Returns the origin of a URL string.
 pub(crate) fn parse_origin(url: &str) -> Option<String> {
     url_origin(&Url::parse(url).ok()?)
 }
@@ -124,9 +124,9 @@ fn is_loopback_authority(address: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
 }
 
-/// Says that `url` is not a URL of HTTP, without its query.
+/// Describes an invalid URL, without its query.
 pub(crate) fn describe_invalid_url(url: &str) -> String {
-    // Control characters stay: they may be what is wrong with the URL, and are escaped here.
+    // Control characters are not removed: they may be the fault, and `Debug` escapes them.
     let displayed: String = redact_query(url).chars().take(MAX_DISPLAYED_URL_CHARS).collect();
     format!("{displayed:?} is not an http or https URL")
 }

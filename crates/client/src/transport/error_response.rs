@@ -1,4 +1,4 @@
-//! Answers that are not what was asked for: errors in every shape, pages, nothing at all.
+//! Responses that are errors, or not A2A at all.
 
 use http::StatusCode;
 use latimer_protocol::binding::jsonrpc::{Response, ResponsePayload};
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// How much of a page is shown.
+/// Maximum length of the excerpt of a response in an error.
 const MAX_EXCERPT_CHARS: usize = 120;
 
-/// The error that an answer with a bad status is.
+/// Creates the error of a response with an error status.
 ///
-/// An agent says what is wrong in JSON. Whatever else comes is a page of something that stands before
-/// the agent, and is told by its status and its first words. Some statuses say that the agent is away.
+/// Agents send JSON. Any other body comes from a server in front of the agent; the error has its
+/// status and an excerpt.
 pub(crate) fn status_error(
     origin: &str,
     status: StatusCode,
@@ -25,11 +25,13 @@ pub(crate) fn status_error(
             parse_error(body, status.as_u16(), version).into()
         }
         _ if is_gateway_error(status) => gateway_error(origin, status, body),
-        // Whoever stands before an agent, and counts, refuses for it.
+        // A proxy enforces a rate limit for the agent.
         _ if status == StatusCode::TOO_MANY_REQUESTS => {
             latimer_protocol::Error::from_http(status.as_u16(), b"", version).into()
         }
-        _ if status.is_redirection() => invalid_response(origin, status, body, "it leads nowhere"),
+        _ if status.is_redirection() => {
+            invalid_response(origin, status, body, "it is a redirect without a location")
+        }
         _ if body.trim_ascii().is_empty() && !status.is_success() => {
             latimer_protocol::Error::from_http(status.as_u16(), body, version).into()
         }
@@ -37,7 +39,7 @@ pub(crate) fn status_error(
     }
 }
 
-/// Whether a status is that of a proxy whose agent does not answer.
+/// Returns whether a proxy reports with this status that the agent did not answer.
 fn is_gateway_error(status: StatusCode) -> bool {
     matches!(
         status,
@@ -45,13 +47,13 @@ fn is_gateway_error(status: StatusCode) -> bool {
     )
 }
 
-/// The error that some JSON tells of, in an envelope or by itself.
+/// Reads the error in a JSON body, with or without an envelope.
 pub(super) fn parse_error(json: &[u8], status: u16, version: Version) -> latimer_protocol::Error {
     if let Ok(Response { payload: ResponsePayload::Error(inner), .. }) = Response::read(json)
         && let Ok(object) = serde_json::from_str::<Value>(inner)
     {
         let code = object.get("code").and_then(Value::as_i64);
-        // Codes of JSON-RPC are negative, those of HTTP are statuses.
+        // Codes of JSON-RPC are negative; others are HTTP statuses.
         if code.is_some_and(|code| code < 0) {
             return latimer_protocol::Error::from_jsonrpc(&object, version);
         }
@@ -62,8 +64,8 @@ pub(super) fn parse_error(json: &[u8], status: u16, version: Version) -> latimer
     latimer_protocol::Error::from_http(status, json, version)
 }
 
-/// The same error, unless it says that there is no task, by its status alone, to somebody who named
-/// none: 404 is also the status of an address where nobody is.
+/// Replaces a *task not found* that follows only from the status 404, for a request without a task
+/// id: nothing is served at the URL.
 pub(super) fn refine_not_found(
     error: Error,
     body: &[u8],
@@ -72,21 +74,21 @@ pub(super) fn refine_not_found(
 ) -> Error {
     let is_task_not_found =
         |error: &latimer_protocol::Error| error.kind() == ErrorKind::TaskNotFound;
-    // Under another status only the body can still say it.
+    // With another status, the error is *task not found* only if the body says so.
     let other_status = StatusCode::INTERNAL_SERVER_ERROR.as_u16();
     match (error, not_found_kind) {
         (Error::Agent(agent_error), Some(kind))
             if is_task_not_found(&agent_error)
                 && !is_task_not_found(&parse_error(body, other_status, version)) =>
         {
-            let message = "there is nothing at this address; the agent may speak another version";
+            let message = "nothing is served at this URL; the agent may use another version";
             latimer_protocol::Error::new(kind, message).into()
         }
         (error, _) => error,
     }
 }
 
-/// An answer that cannot be read, with its first words.
+/// Creates the error of an unreadable response, with an excerpt.
 pub(super) fn invalid_response(
     origin: &str,
     status: StatusCode,
@@ -97,33 +99,34 @@ pub(super) fn invalid_response(
     Error::InvalidResponse { origin: origin.to_owned(), problem }
 }
 
-/// The error of a proxy whose agent does not answer.
+/// Creates the error of a proxy whose agent did not answer.
 fn gateway_error(origin: &str, status: StatusCode, body: &[u8]) -> Error {
-    let problem = describe(status, body, "which is no answer of an agent");
+    let problem = describe(status, body, "it is not A2A");
     Error::UpstreamUnavailable { origin: origin.to_owned(), problem, retry_after: None }
 }
 
-/// What is wrong with an answer, with its status and its first words.
+/// Describes a response: status, problem and excerpt.
 fn describe(status: StatusCode, body: &[u8], problem: &str) -> String {
     let excerpt = excerpt(body);
     let excerpt = match excerpt.is_empty() {
-        true => "nothing".to_owned(),
-        false => format!("{excerpt:?}"),
+        true => "the body is empty".to_owned(),
+        false => format!("the body begins with {excerpt:?}"),
     };
-    format!("HTTP status {}, {problem}; it begins with {excerpt}", status.as_u16())
+    format!("HTTP status {}, {problem}; {excerpt}", status.as_u16())
 }
 
-/// The error of an answer that is JSON, and not an answer.
+/// Creates the error of JSON that is not the expected reply.
 pub(super) fn malformed(origin: &str, problem: &dyn std::fmt::Display) -> Error {
     Error::InvalidResponse { origin: origin.to_owned(), problem: problem.to_string() }
 }
 
-/// Whether an error says that the answer could not be read, and not that the agent failed.
+/// Returns whether an error means that the response could not be read, rather than an error of the
+/// agent.
 pub(super) fn is_invalid_response(error: &latimer_protocol::Error) -> bool {
     error.kind() == ErrorKind::InvalidAgentResponse
 }
 
-/// The first words of a page, without tags and whatever else a terminal would stumble over.
+/// Returns the beginning of a response, without HTML tags and control characters.
 fn excerpt(body: &[u8]) -> String {
     let head = String::from_utf8_lossy(&body[..body.len().min(MAX_EXCERPT_CHARS * 8)]).into_owned();
     let mut text = String::new();
@@ -154,13 +157,13 @@ mod tests {
         for (status, want) in [
             (
                 StatusCode::BAD_GATEWAY,
-                "https://a.example:443 passes nothing on to an agent now: HTTP status 502, which is \
-                 no answer of an agent; it begins with \"502 Bad [31m Gateway\"",
+                "https://a.example:443 returned a gateway error: HTTP status 502, it is not A2A; the \
+                 body begins with \"502 Bad [31m Gateway\"",
             ),
             (
                 StatusCode::NOT_FOUND,
-                "what https://a.example:443 answered is no answer of an agent: HTTP status 404, it \
-                 is not JSON; it begins with \"502 Bad [31m Gateway\"",
+                "the response of https://a.example:443 is not A2A: HTTP status 404, it is not JSON; \
+                 the body begins with \"502 Bad [31m Gateway\"",
             ),
         ] {
             let error = status_error("https://a.example:443", status, page, Version::V1_0);

@@ -1,4 +1,4 @@
-//! Server-sent events, as they come in from an agent.
+//! Streams of server-sent events.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -21,22 +21,22 @@ use super::http_channel::CallLimits;
 use super::{error_response, stream_end};
 use crate::error::Error;
 
-/// How the answer to a request for a stream is read.
+/// Reads the response to a streaming request.
 #[derive(Clone, Debug)]
 pub(super) struct StreamReader {
     pub(super) dialect: Dialect,
     pub(super) origin: String,
     pub(super) limits: CallLimits,
-    /// What is missing where there is nothing at the address; none where it may be the task.
+    /// The error if nothing is served at the URL; none if 404 may mean the task.
     pub(super) not_found_kind: Option<ErrorKind>,
 }
 
 impl StreamReader {
-    /// The events of an answer.
+    /// Returns the events of a response. A response with one task or one message becomes a stream
+    /// of it, because some servers never stream.
     ///
     /// # Errors
-    /// When the answer is an error, or anything else but a stream. A reply that is one task or one
-    /// message is a stream of it: some servers do not stream whatever they are asked for.
+    /// The error in the response, or [`Error::InvalidResponse`] if it is no stream.
     pub(super) async fn into_events(
         self,
         response: Response<Body>,
@@ -65,7 +65,7 @@ impl StreamReader {
         Ok(stream_end::require_settled_end(Box::pin(single), self.origin))
     }
 
-    /// The whole of an answer that should have been a stream.
+    /// Reads a response that is not a stream.
     async fn read_body(&self, body: Body) -> Result<Bytes, Error> {
         let request_error =
             |error| Error::from_request_error(&self.origin, error, self.limits.timeout);
@@ -113,7 +113,7 @@ impl StreamReader {
         }
     }
 
-    /// The frames of a stream, as the events they are.
+    /// Decodes the frames of a stream into events.
     fn into_frame_events(self, body: Body) -> EventStream<Error> {
         let origin = self.origin.clone();
         let decoder = Decoder::with_limit(self.limits.max_body_bytes);
@@ -130,7 +130,7 @@ impl StreamReader {
         stream_end::require_settled_end(events.boxed(), origin)
     }
 
-    /// The event of a frame; none for one that only says that there are no more.
+    /// Decodes a frame; none for a frame that only marks the end.
     fn event(&self, frame: Frame) -> Result<Option<StreamEvent>, Error> {
         if frame.is_end() {
             return Ok(None);
@@ -146,7 +146,7 @@ impl StreamReader {
         let malformed = |problem: &dyn std::fmt::Display| {
             error_response::malformed(
                 &self.origin,
-                &format_args!("an event of its stream: {problem}"),
+                &format_args!("invalid event in the stream: {problem}"),
             )
         };
         let response = jsonrpc::Response::read(&frame.data).map_err(|error| malformed(&error))?;
@@ -154,7 +154,7 @@ impl StreamReader {
             jsonrpc::ResponsePayload::Error(_) => {
                 return Err(error_response::parse_error(&frame.data, status, version).into());
             }
-            // Some servers put an envelope around the first event only, or around those of HTTP+JSON.
+            // Some servers use an envelope for the first event only, or over HTTP+JSON.
             jsonrpc::ResponsePayload::Result(payload) | jsonrpc::ResponsePayload::Bare(payload) => {
                 payload
             }
@@ -164,19 +164,19 @@ impl StreamReader {
     }
 }
 
-/// An event, with its number if its server gives numbers. Others give names, which are of no use.
+/// Creates an event; its id is the revision if it is a number, and unused otherwise.
 fn stream_event(event: StreamResponse, id: Option<&str>) -> StreamEvent {
     let finality = stream_end::finality(&event);
     let revision = id.and_then(|id| id.parse().ok());
     StreamEvent { revision, event: SharedEvent::new(event), finality }
 }
 
-/// A stream in the middle of being read.
+/// State of a stream that is being read.
 struct FrameReader {
     reader: StreamReader,
     body: Pin<Box<Body>>,
     decoder: Decoder,
-    /// Events in their order, and behind them what went wrong.
+    /// Decoded events, and the error after them.
     ready: VecDeque<Result<StreamEvent, Error>>,
 }
 
@@ -200,7 +200,7 @@ impl FrameReader {
         }
     }
 
-    /// The next bytes; none when the connection has closed in order.
+    /// Returns the next bytes; none after a clean end.
     async fn next_bytes(&mut self) -> Result<Option<Bytes>, Error> {
         let limit = self.reader.limits.idle_timeout;
         let request_error = |error| Error::from_request_error(&self.reader.origin, error, limit);
@@ -210,14 +210,14 @@ impl FrameReader {
                 None => return Ok(None),
                 Some(frame) => match frame.map_err(request_error)?.into_data() {
                     Ok(bytes) => return Ok(Some(bytes)),
-                    // Trailers, which say nothing.
+                    // Trailers carry no events.
                     Err(_) => continue,
                 },
             }
         }
     }
 
-    /// What a server left without the empty line behind it: a whole event, or a part of one.
+    /// Reads what follows the last empty line: a complete event, or an incomplete one.
     fn finish(&mut self) -> Result<Option<StreamEvent>, Error> {
         while let Some(frame) = self.decoder.finish() {
             match self.reader.event(frame) {

@@ -1,4 +1,4 @@
-//! How requests get to an agent: the HTTP client, and what every request shows.
+//! The HTTP client with credentials and limits.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use crate::client::CallOptions;
 use crate::credentials::{OriginCredentials, RequestCredentials};
 use crate::error::Error;
 
-/// What calls may cost.
+/// Limits of one attempt of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLimits {
-    /// Time for a call that is answered at once, from looking up the name to the last byte.
+    /// Time for a single reply, from the resolution of the host to the last byte.
     pub timeout: Duration,
-    /// How long a stream may be silent. A comment is a sign of life.
+    /// Time that a stream may be silent. Comments count as activity.
     pub idle_timeout: Duration,
-    /// The largest answer, or event of a stream, in bytes.
+    /// Maximum size of a response, or of one event of a stream, in bytes.
     pub max_body_bytes: usize,
 }
 
 impl Default for CallLimits {
-    /// 30 seconds, two minutes, and 10 MiB.
+    /// 30 seconds, two minutes and 10 MiB.
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(30),
@@ -48,10 +48,10 @@ impl CallLimits {
     }
 }
 
-/// How many redirects of an agent may follow each other.
+/// Maximum number of consecutive redirects.
 const MAX_REDIRECTS: usize = 3;
 
-/// How requests get to an agent, and what each of them shows. Cheap to clone.
+/// HTTP client of a transport, with its credentials and limits. Cheap to clone.
 ///
 /// ```
 /// # use latimer_client::transport::{Endpoint, HttpChannel, JsonRpc};
@@ -83,8 +83,8 @@ enum CallHeaderScope {
 }
 
 impl HttpChannel {
-    /// A wire over an HTTP client, which shows nothing but its name. For gRPC the client must be one
-    /// of [`outbound::Protocol::Http2`].
+    /// Creates a channel without credentials and with default limits. [`Grpc`](super::Grpc) needs a
+    /// client of [`outbound::Protocol::Http2`].
     #[must_use]
     pub fn new(http: outbound::HttpClient) -> Self {
         Self {
@@ -95,27 +95,28 @@ impl HttpChannel {
         }
     }
 
-    /// The same wire, within these limits.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: CallLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same wire, which shows this at its origin and nowhere else.
+    /// Adds credentials, which are sent to their origin only.
     #[must_use]
     pub fn with_credentials(mut self, credentials: OriginCredentials) -> Self {
         self.credentials.push(credentials);
         self
     }
 
-    /// Sends the headers of call options to this origin only, or to none.
+    /// Sets the only origin that receives the headers of call options, if any does.
     pub(crate) fn restrict_call_headers(mut self, origin: Option<String>) -> Self {
         self.call_headers = CallHeaderScope::Origin(origin);
         self
     }
 
-    /// Sends a request and reads the whole answer, of whatever status.
+    /// Sends a request and reads the complete response, whatever its status. Repeats it once with a
+    /// renewed token if the agent rejects the token.
     pub(crate) async fn fetch(
         &self,
         endpoint: &Endpoint,
@@ -141,7 +142,8 @@ impl HttpChannel {
         }
     }
 
-    /// Sends a request and returns as soon as the answer begins.
+    /// Sends a request and returns once the response starts. Repeats it once with a renewed token
+    /// if the agent rejects the token.
     pub(super) async fn send_streaming(
         &self,
         endpoint: &Endpoint,
@@ -166,7 +168,7 @@ impl HttpChannel {
         }
     }
 
-    /// Whether there is anything to show at an endpoint.
+    /// Returns whether there are credentials for the origin of an endpoint.
     pub(crate) fn has_credentials_for(&self, endpoint: &Endpoint) -> bool {
         self.credentials.iter().any(|it| it.origin() == endpoint.origin())
     }
@@ -209,7 +211,7 @@ impl HttpChannel {
     }
 }
 
-/// Limits the time until the response of a stream begins.
+/// Limits the time until the response starts.
 async fn with_timeout<T>(
     endpoint: &Endpoint,
     limit: Duration,
@@ -222,10 +224,10 @@ async fn with_timeout<T>(
     }
 }
 
-/// Room for as many headers as most requests have.
+/// Initial capacity of header maps.
 const TYPICAL_HEADER_COUNT: usize = 8;
 
-/// A request before it is known who makes it.
+/// A request without credentials.
 #[derive(Clone, Debug)]
 pub(crate) struct OutgoingRequest {
     pub(super) method: Method,
@@ -245,7 +247,7 @@ impl OutgoingRequest {
         self
     }
 
-    /// What travels beside the payload of a call.
+    /// Adds the headers of a call: version, extensions and cursor.
     pub(super) fn with_call_headers(
         mut self,
         context: &CallContext,
@@ -269,12 +271,12 @@ impl OutgoingRequest {
     }
 }
 
-/// Where a request goes.
+/// Parses the URI of a request.
 pub(crate) fn to_uri(url: &str) -> Result<Uri, Error> {
-    url.parse().map_err(|error| Error::InvalidSetup(format!("no such request: {error}")))
+    url.parse().map_err(|error| Error::InvalidSetup(format!("invalid URI: {error}")))
 }
 
-/// Says in headers, or in metadata of gRPC, what travels beside the payload of a call.
+/// Adds version, extensions and cursor to HTTP headers or gRPC metadata.
 pub(super) fn insert_call_headers(
     headers: &mut HeaderMap,
     context: &CallContext,
@@ -285,10 +287,12 @@ pub(super) fn insert_call_headers(
     if !context.extensions.is_empty() {
         let list = context.extensions.join(",");
         let list = HeaderValue::try_from(list).map_err(|_| {
-            Error::InvalidSetup("an extension has a name that no header can carry".into())
+            Error::InvalidSetup(
+                "the URI of an extension contains characters that are invalid in headers".into(),
+            )
         })?;
         headers.insert(HeaderName::from_static(parameters::EXTENSIONS), list.clone());
-        // Before 1.0 the header had another name, and some servers know only that.
+        // Servers before 1.0 know the header under its former name.
         if version != Version::V1_0 {
             headers.insert(HeaderName::from_static(parameters::EXTENSIONS_BEFORE_1_0), list);
         }
@@ -300,10 +304,10 @@ pub(super) fn insert_call_headers(
     Ok(())
 }
 
-/// The extensions that an answer says are active.
+/// Returns the extensions that a response declares as active.
 pub(super) fn active_extensions(headers: &HeaderMap) -> Vec<String> {
     let names = [parameters::EXTENSIONS, parameters::EXTENSIONS_BEFORE_1_0];
     let values = names.iter().flat_map(|name| headers.get_all(*name));
-    // Too many to be true are as good as none.
+    // A list over the limit is ignored.
     parameters::parse_extensions(values.filter_map(|it| it.to_str().ok())).unwrap_or_default()
 }

@@ -15,17 +15,19 @@ use super::{Transport, error_response, impl_service};
 use crate::client::CallOptions;
 use crate::error::Error;
 
-/// Calls an agent over JSON-RPC, in any version.
+/// Transport over JSON-RPC, for all versions.
+///
+/// See [`HttpChannel`] for an example.
 #[derive(Debug)]
 pub struct JsonRpc {
     endpoint: Endpoint,
     channel: HttpChannel,
-    /// How many calls were made: what pairs an answer with its question.
+    /// Id of the next request.
     next_id: AtomicU64,
 }
 
 impl JsonRpc {
-    /// A transport to an endpoint.
+    /// Creates a transport to an endpoint.
     #[must_use]
     pub fn new(endpoint: Endpoint, channel: HttpChannel) -> Self {
         Self { endpoint, channel, next_id: AtomicU64::new(1) }
@@ -51,7 +53,7 @@ impl JsonRpc {
         let Ok(envelope) = jsonrpc::Response::read(body) else {
             return Err(error_response::invalid_response(origin, status, body, "it is not JSON"));
         };
-        // An answer comes over the connection of its request: what it says it answers is not needed.
+        // HTTP already pairs request and response, so a wrong id is ignored.
         let payload = envelope.result(dialect.version())?;
         dialect
             .read_reply(operation, payload)

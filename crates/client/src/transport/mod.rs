@@ -1,9 +1,21 @@
-//! Transports: each is a [`Service`] for one address.
+//! Transports: how calls reach an agent.
 //!
-//! A transport writes a [`Call`] in the dialect of its version, sends it over its [`HttpChannel`], and reads
-//! what comes back, in whatever way real servers spell it. It tries nothing twice but a request whose
-//! token had expired. Its own words for failures are [`Error`]; as a service it says the same in
-//! those of the protocol, without the address.
+//! A [`Transport`] encodes a [`Call`] in the dialect of its version, sends it, and decodes the
+//! response with the deviations of real servers. It repeats a request only to renew a rejected
+//! token; the client repeats calls. [`JsonRpc`], [`HttpJson`] and [`Grpc`] call one [`Endpoint`]
+//! over an [`HttpChannel`]. Each is also a [`Service`], whose errors do not contain the origin.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `endpoint` | URL, version and tenant |
+//! | `error_response` | responses that are errors, or not A2A |
+//! | `events` | streams of server-sent events |
+//! | `grpc` | gRPC |
+//! | `http_channel` | HTTP client with credentials and limits |
+//! | `jsonrpc` | JSON-RPC |
+//! | `response_head` | what the head of a response adds to its error |
+//! | `rest` | HTTP+JSON |
+//! | `stream_end` | whether a stream is finished or interrupted |
 
 mod endpoint;
 mod error_response;
@@ -41,15 +53,25 @@ use crate::error::Error;
 pub(crate) const STREAM_CLOSE_GRACE: Duration = Duration::from_secs(1);
 
 /// Carries calls to an agent.
+///
+/// Implement it to call agents over another channel ([`Client::from_transport`]), or to wrap the
+/// transport of a client ([`ClientBuilder::layer`], with an example).
+///
+/// [`Client::from_transport`]: crate::Client::from_transport
+/// [`ClientBuilder::layer`]: crate::ClientBuilder::layer
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
-    /// Makes one call. Dropping the future stops waiting; the agent may still process the call.
+    /// Makes one attempt of a call. Dropping the future stops waiting; the agent may still process
+    /// the call.
     ///
     /// A stream ends when its task is settled, or with the agent's direct reply. A stream that ends
     /// earlier has [`Error::StreamInterrupted`] as its last item.
     ///
-    /// The transport applies the timeouts and headers of `options`. The client has added the
-    /// extensions to the context of the call, and makes one call per attempt.
+    /// The transport applies the timeouts and headers of `options`. The client repeats calls, and
+    /// has added the extensions to the context of the call.
+    ///
+    /// # Errors
+    /// See [`Error`]. [`Error::Unreachable`] means that nothing was sent.
     async fn exchange(
         &self,
         call: &Call,
@@ -57,7 +79,7 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
     ) -> Result<CallResponse<Error>, Error>;
 }
 
-/// A response as a service returns it: errors of its stream become errors of the protocol.
+/// Converts the errors of a stream to those of a service.
 pub(crate) fn into_service_response(response: CallResponse<Error>) -> CallResponse {
     let CallResponse { kind, task_dialect, extensions } = response;
     let kind = match kind {
@@ -69,10 +91,10 @@ pub(crate) fn into_service_response(response: CallResponse<Error>) -> CallRespon
     CallResponse { kind, task_dialect, extensions }
 }
 
-/// What errors name in place of the origin of an agent in the same process.
+/// Name of an agent in the same process, in errors.
 const IN_PROCESS: &str = "this process";
 
-/// An agent in the same process, or anything else that is a service.
+/// A service in the same process.
 #[derive(Debug)]
 pub(crate) struct InProcess(pub(crate) Arc<dyn Service>);
 
@@ -112,7 +134,7 @@ impl Transport for InProcess {
     }
 }
 
-/// Makes a transport the service that it is.
+/// Implements [`Service`] for a transport.
 macro_rules! impl_service {
     ($transport:ty) => {
         #[async_trait::async_trait]

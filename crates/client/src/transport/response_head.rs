@@ -1,4 +1,4 @@
-//! What the head of an answer adds to the error that the answer is.
+//! What the head of a response adds to its error.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,19 +10,20 @@ use latimer_protocol::truncate_for_display;
 use super::endpoint::Endpoint;
 use crate::error::Error;
 
-/// The longest time that a server is waited for because it says so.
+/// Maximum delay that a server can ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How much of the name of an encoding an error shows.
+/// Maximum length of the name of an encoding in an error.
 const MAX_ENCODING_CHARS: usize = 16;
 
-/// What the head of an answer says, should the answer be an error.
+/// Adds status, `Retry-After` and `Content-Encoding` of an error response to the resulting
+/// [`Error`].
 #[derive(Debug)]
 pub(super) struct ResponseHead<'a> {
     endpoint: &'a Endpoint,
     status: StatusCode,
     retry_after: Option<Duration>,
-    /// How it is compressed.
+    /// Unsupported `Content-Encoding`.
     encoding: Option<String>,
 }
 
@@ -40,13 +41,13 @@ impl<'a> ResponseHead<'a> {
         }
     }
 
-    /// The error, with what the head adds to it.
+    /// Adds the head to an error.
     pub(super) fn annotate(&self, error: Error) -> Error {
         let origin = self.endpoint.origin().to_owned();
         match (&self.encoding, self.retry_after) {
             (Some(encoding), _) if matches!(error, Error::InvalidResponse { .. }) => {
                 let status = self.status.as_u16();
-                let problem = format!("is compressed ({encoding}), which nobody asked for");
+                let problem = format!("is compressed ({encoding}), which was not requested");
                 Error::InvalidResponse {
                     origin,
                     problem: format!("HTTP status {status}, it {problem}"),
@@ -58,12 +59,12 @@ impl<'a> ResponseHead<'a> {
     }
 }
 
-/// How long `RetryPolicy-After` asks to wait: so many seconds, or until a date.
+/// Reads `Retry-After`: seconds, or a date.
 fn parse_retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let duration_until = |date: SystemTime| date.duration_since(now).unwrap_or_default();
     let delay = match value.bytes().all(|it| it.is_ascii_digit()) && !value.is_empty() {
-        // More than a number holds is more than anybody waits.
+        // A number that overflows exceeds the maximum anyway.
         true => Duration::from_secs(value.parse().unwrap_or(u64::MAX)),
         false => duration_until(httpdate::parse_http_date(value).ok()?),
     };

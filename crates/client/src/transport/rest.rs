@@ -17,7 +17,7 @@ use super::{Transport, error_response, impl_service};
 use crate::client::CallOptions;
 use crate::error::Error;
 
-/// Calls an agent over HTTP+JSON: 1.0, 0.3, and for 0.1 the REST that was there before it.
+/// Transport over HTTP+JSON: 1.0, 0.3 and the legacy REST API.
 #[derive(Debug)]
 pub struct HttpJson {
     endpoint: Endpoint,
@@ -25,13 +25,13 @@ pub struct HttpJson {
 }
 
 impl HttpJson {
-    /// A transport to an endpoint.
+    /// Creates a transport to an endpoint.
     #[must_use]
     pub fn new(endpoint: Endpoint, channel: HttpChannel) -> Self {
         Self { endpoint, channel }
     }
 
-    /// The address of a path. An address of 0.3 may or may not end in the `/v1` of its paths.
+    /// Returns the URL of a path. URLs of 0.3 may or may not end with the `/v1` of its paths.
     fn url(&self, path: &str) -> String {
         let base = self.endpoint.join_path("");
         match base.strip_suffix("/v1").filter(|_| path.starts_with("/v1/")) {
@@ -51,7 +51,7 @@ impl HttpJson {
         if !status.is_success() {
             return Err(error_response::status_error(origin, status, body, dialect.version()));
         }
-        // Nothing is what many servers answer to a removal.
+        // Many servers respond to a deletion with an empty body.
         let json = match operation {
             Operation::DeleteTaskPushNotificationConfig => b"{}",
             _ => body.as_ref(),
@@ -65,7 +65,7 @@ impl HttpJson {
                     error_response::parse_error(json, status.as_u16(), dialect.version()).into()
                 );
             }
-            // The oldest servers answer bare or in an envelope, and nobody can tell which.
+            // Legacy servers may or may not use an envelope.
             jsonrpc::ResponsePayload::Result(payload) | jsonrpc::ResponsePayload::Bare(payload) => {
                 payload
             }
@@ -79,7 +79,8 @@ impl HttpJson {
         outgoing: OutgoingRequest,
         options: &CallOptions,
     ) -> Result<Response<latimer_outbound::Body>, Error> {
-        // The specification says both GET and POST of a subscription, and not every server has both.
+        // The specification requires GET in one place and POST in another, and servers support one
+        // or both.
         let retry_with_get = outgoing
             .body
             .is_none()
@@ -94,7 +95,7 @@ impl HttpJson {
     }
 }
 
-/// What is missing where there is nothing at the address of a request; none where it may be the task.
+/// Returns the error if nothing is served at the URL; none if 404 may mean the task.
 fn not_found_kind(request: &Request) -> Option<ErrorKind> {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {

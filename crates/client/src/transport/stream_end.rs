@@ -1,4 +1,4 @@
-//! When a stream has ended, and when it was cut off.
+//! Distinguishes finished from interrupted streams.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use tokio::time::timeout;
 use super::STREAM_CLOSE_GRACE;
 use crate::error::Error;
 
-/// Time that a stream has to send its first event before it is used without one.
+/// Time that a stream has for its first event before it is returned without one.
 const FIRST_EVENT_WAIT: Duration = Duration::from_secs(1);
 
-/// How far a stream has told its story.
+/// How much of the result a stream has delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StreamProgress {
-    /// Something is still to come.
+    /// The task is running.
     Open,
-    /// The agent asks for something: the stream may end here, or go on.
+    /// The task requires input: the stream may end or continue.
     Interrupted,
-    /// The task is over, or the answer was given.
+    /// The task is terminal, or the direct reply has arrived.
     Finished,
 }
 
@@ -38,7 +38,7 @@ impl StreamProgress {
     }
 }
 
-/// What a stream goes on with behind an event, as far as the event tells.
+/// Returns the finality of an event, as far as the event shows it.
 pub(super) fn finality(event: &StreamResponse) -> Finality {
     match StreamProgress::from_event(event) {
         Some(StreamProgress::Finished) => Finality::Last,
@@ -46,10 +46,10 @@ pub(super) fn finality(event: &StreamResponse) -> Finality {
     }
 }
 
-/// Ends a stream where its story ends, and makes an error of an end before that.
+/// Ends a stream after its final event, and adds an error if it ends earlier.
 ///
-/// Whatever comes in between the two ends of a cut connection may close it in good order: that a
-/// stream has ended says nothing, and what it told says everything.
+/// A proxy may close an interrupted connection cleanly, so only the events show whether a stream is
+/// complete.
 pub(super) fn require_settled_end(
     events: EventStream<Error>,
     origin: String,
@@ -64,7 +64,7 @@ pub(super) fn require_settled_end(
             StreamProgress::Open | StreamProgress::Interrupted => events.next().await,
         };
         match (next, progress) {
-            // What goes wrong behind the end does not matter any more.
+            // Errors after the final event have no effect.
             (None | Some(Err(_)), StreamProgress::Finished)
             | (None, StreamProgress::Interrupted) => None,
             (None, StreamProgress::Open) => Some((Err(Error::StreamInterrupted { origin }), None)),
@@ -95,10 +95,10 @@ pub(super) fn with_idle_timeout<S: Stream + Unpin>(
     })
 }
 
-/// A stream that has begun: one whose first event has come, or does not come soon.
+/// Waits for the first event of a stream, at most [`FIRST_EVENT_WAIT`].
 ///
-/// Some servers say in the first event what others say in place of a stream. Either is an answer to
-/// the call. Others have nothing to say until something happens.
+/// Some servers report in the first event an error that others send instead of a stream. Both
+/// become the error of the call. Other servers send nothing until the task changes.
 pub(super) async fn wait_first_event(
     mut events: EventStream<Error>,
 ) -> Result<EventStream<Error>, Error> {

@@ -1,4 +1,4 @@
-//! The oldest style: an address with every call.
+//! `A2aClient`, which takes a URL with every call.
 
 use latimer_client::{A2aClient, Error};
 use latimer_protocol::TaskState;

@@ -1,4 +1,4 @@
-//! Where an agent is called, when its card and its caller name different addresses.
+//! Which URL is called if the card and the caller name different ones.
 
 use latimer_client::{CardSource, Client, Credentials, Error, user_message};
 use latimer_protocol::Secret;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Stub, StubResponse};
 
-/// A card with these addresses. `PORT` stands for that of the server.
+/// A card with these URLs, in which `PORT` is replaced by the port of the server.
 fn card(urls: &[String], port: &str) -> Value {
     let interface =
         |url: &String| AgentInterface::new(url.replace("PORT", port), ProtocolBinding::JsonRpc);
@@ -19,7 +19,7 @@ fn card(urls: &[String], port: &str) -> Value {
     card.to_json(CardFormat::V1_0)
 }
 
-/// An agent that answers everywhere, and whose card names these addresses.
+/// An agent at every path, whose card has these URLs.
 async fn agent_with_card_urls(urls: &[&str]) -> Stub {
     let urls: Vec<_> = urls.iter().map(ToString::to_string).collect();
     Stub::start(move |request| match request.method.as_str() {
@@ -35,7 +35,7 @@ async fn agent_with_card_urls(urls: &[&str]) -> Stub {
     .await
 }
 
-/// The path that the agent is called at, with what is shown to it.
+/// Returns the path of the call and the credentials that it sent.
 async fn call_path_and_authorization(agent: &Stub, client: &Client) -> (String, Option<String>) {
     client.send(user_message("hello")).await.unwrap();
     let requests = agent.requests();
@@ -79,10 +79,10 @@ async fn interface_resolving_to_forbidden_address_is_rejected() {
     assert!(matches!(error, Error::NoInterface(_)), "{error}");
     let error = error.to_string();
     assert!(error.contains("https://localhost:1 points to an address"), "{error}");
-    assert!(error.contains("Builder::at_named_address"), "{error}");
+    assert!(error.contains("ClientBuilder::ignore_card_urls"), "{error}");
 }
 
-/// Nobody is called here: what the guard lets through is chosen.
+/// Makes no calls: the test covers the selection among URLs that the guard allows.
 #[tokio::test]
 async fn card_url_is_called_if_same_origin_or_public_https() {
     for (url, want) in [
@@ -131,5 +131,5 @@ async fn agent_url_is_allowed_for_card_from_another_origin() {
     let card = CardSource::CardUrl(format!("{}/card.json", card_server.url()));
     let client = Client::builder(card.clone()).agent_url(agent.url()).connect().await.unwrap();
     assert_eq!(call_path_and_authorization(&agent, &client).await.0, "/x");
-    assert!(Client::connect(card).await.is_err(), "nobody vouches for it");
+    assert!(Client::connect(card).await.is_err(), "the URL of the card is untrusted");
 }

@@ -1,4 +1,4 @@
-//! Cards are found where they are, kept while they are fresh, and believed only when they may be.
+//! Discovery, caching and verification of cards.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -59,7 +59,7 @@ async fn both_well_known_paths_are_tried_and_html_is_skipped() {
         for html in [true, false] {
             let stub = Stub::start(move |request| match request.path.as_str() {
                 path if path == card_path => StubResponse::json(card("https://a.example/a2a")),
-                _ if html => response(200, "text/html", "<html>A page for every address</html>"),
+                _ if html => response(200, "text/html", "<html>A page for every URL</html>"),
                 _ => response(404, "text/plain", "nothing here"),
             })
             .await;
@@ -84,7 +84,7 @@ async fn failing_card_path_does_not_hide_the_next() {
         let client = Client::connect(stub.url()).await.unwrap();
         assert_eq!(client.card().unwrap().name, "found", "{status}");
     }
-    // The first error is told, unless it says less than another.
+    // The first error is reported, unless a later one is more specific.
     for (statuses, want) in [([403, 500], "403"), ([404, 403], "403"), ([403, 404], "403")] {
         let stub = Stub::start(move |request| {
             let is_second = request.path.ends_with("/agent.json");
@@ -107,7 +107,7 @@ async fn temporary_failure_does_not_fall_back_to_root_card() {
         let connected = Client::connect(format!("{}/one", stub.url())).await;
         assert_eq!(connected.is_ok(), connects, "{status}");
         let mismatch = connected.ok().and_then(|it| it.interface().unwrap().mismatch);
-        assert_eq!(mismatch.is_some(), connects, "{status}: it may be another one");
+        assert_eq!(mismatch.is_some(), connects, "{status}: the card may describe another agent");
     }
 }
 
@@ -137,22 +137,22 @@ async fn card_is_cached_while_fresh_and_revalidated_after() {
     let request_count = || stub.requests().len();
     let first = request_count();
     client.fetch_card().await.unwrap();
-    assert_eq!(request_count(), first, "it is fresh");
+    assert_eq!(request_count(), first, "the card is fresh");
 
     client.invalidate_card();
     cacheable.store(false, Ordering::SeqCst);
     client.fetch_card().await.unwrap();
-    assert_eq!(request_count(), first + 1, "it was forgotten");
+    assert_eq!(request_count(), first + 1, "the card was invalidated");
     client.fetch_card().await.unwrap();
-    assert_eq!(request_count(), first + 2, "it must be asked about");
-    assert!(revalidations.load(Ordering::SeqCst) > 0, "and with its tag");
+    assert_eq!(request_count(), first + 2, "the card is stale");
+    assert!(revalidations.load(Ordering::SeqCst) > 0, "the request has the ETag");
 
     broken.store(true, Ordering::SeqCst);
     client.fetch_card().await.unwrap_err();
     broken.store(false, Ordering::SeqCst);
     client.fetch_card().await.unwrap();
     let last = stub.requests().pop().unwrap();
-    assert_eq!(last.header("if-none-match"), None, "what failed was not kept");
+    assert_eq!(last.header("if-none-match"), None, "a failed request clears the cache");
 }
 
 #[tokio::test]
@@ -170,21 +170,21 @@ async fn private_card_urls_are_rejected_unless_allowed() {
 async fn card_trust_decides_which_signatures_are_required() {
     let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
     let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
-    let key = SigningKey::from_pem("ours", &pem).unwrap();
-    let other = SigningKey::from_pem("ours", &other).unwrap();
+    let key = SigningKey::from_pem("key-1", &pem).unwrap();
+    let other = SigningKey::from_pem("key-1", &other).unwrap();
     let keys =
         |key: &SigningKey| -> KeySet { [key.verifying_key().unwrap()].into_iter().collect() };
     let mut signed = AgentCard::from_json(&card("https://a.example/a2a")).unwrap();
     signed.sign(&key).unwrap();
     let signed = signed.to_json(CardFormat::V1_0);
     let mut forged = signed.clone();
-    forged["name"] = json!("somebody else");
+    forged["name"] = json!("other");
     let bare = card("https://a.example/a2a");
     for (case, card, trust, want) in [
-        ("signed, ours", &signed, CardTrust::Required(keys(&key)), true),
-        ("signed, another's", &signed, CardTrust::Required(keys(&other)), false),
-        ("signed, another's, not looked at", &signed, CardTrust::Unverified, true),
-        ("signed, another's, if signed", &signed, CardTrust::IfSigned(keys(&other)), false),
+        ("signed by the key", &signed, CardTrust::Required(keys(&key)), true),
+        ("signed by another key", &signed, CardTrust::Required(keys(&other)), false),
+        ("signed by another key, not verified", &signed, CardTrust::Unverified, true),
+        ("signed by another key, if signed", &signed, CardTrust::IfSigned(keys(&other)), false),
         ("forged", &forged, CardTrust::IfSigned(keys(&key)), false),
         ("bare", &bare, CardTrust::Required(keys(&key)), false),
         ("bare, if signed", &bare, CardTrust::IfSigned(keys(&key)), true),

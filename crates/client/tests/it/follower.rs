@@ -1,4 +1,4 @@
-//! A task is followed to its end, whatever happens to the connection.
+//! Followers with lost connections, and without streams.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn task(response: SendMessageResponse) -> Task {
     }
 }
 
-/// A client of the server behind a proxy, that knows the server's card.
+/// A client that calls the server through the proxy, with its card.
 async fn client_through(
     proxy: &CuttingProxy,
     (binding, version): (ProtocolBinding, Version),
@@ -38,7 +38,7 @@ async fn client_through(
         .retry(RetryPolicy { initial_backoff: Duration::from_millis(10), ..RetryPolicy::default() })
         .polling(PollPolicy { interval: Duration::from_millis(20), max_polls: 500 });
     match version {
-        // No card of ours speaks of it.
+        // Cards of Latimer have no interface of 0.1.
         Version::V0_1 => builder.build().unwrap(),
         Version::V0_3 | Version::V1_0 => builder.connect().await.unwrap(),
     }
@@ -66,7 +66,7 @@ async fn interrupted_stream_resumes_where_it_broke() {
         assert_eq!(followed.status.state, TaskState::Completed, "{pair:?}");
         let fetched = client.get_task(followed.id.clone()).await.unwrap();
         assert_eq!(text(&followed), text(&fetched), "{pair:?}");
-        // Where events have numbers, none comes twice.
+        // Numbered events are not repeated.
         if follower.cursor().is_some() {
             assert_eq!(texts, text(&fetched), "{pair:?}");
         } else {
@@ -85,7 +85,7 @@ async fn connection_is_reused_after_stream_end() {
     for _ in 0..10 {
         let mut follower = client.follow(user_message("hi"));
         assert!(follower.next().await.unwrap().is_some());
-        assert!(follower.next().await.unwrap().is_none(), "nobody waits for the end of the stream");
+        assert!(follower.next().await.unwrap().is_none(), "the final event ends following");
         drop(follower);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -99,7 +99,7 @@ async fn dropped_next_call_loses_no_event() {
     let mut follower = client.follow(user_message("chunks 6 20"));
     let mut texts = Vec::new();
     loop {
-        // Given up nearly at once, over and over.
+        // Cancels most calls of `next`.
         match tokio::time::timeout(Duration::from_millis(2), follower.next()).await {
             Err(_) => continue,
             Ok(Ok(Some(StreamResponse::ArtifactUpdate(it)))) => texts.push(it.artifact.text()),

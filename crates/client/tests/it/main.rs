@@ -1,4 +1,4 @@
-//! The client against the real server, and against everything that is none.
+//! Tests of the client with real servers and with servers that violate the protocol.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! What is no answer of an agent becomes an error that says so, and in time.
+//! Responses that are not A2A become errors, within the limits.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::{PAIRS, Stub, StubResponse, demo, transport_with_limits};
 
 pub(crate) const TEST_LIMITS: CallLimits =
     CallLimits { timeout: TEST_TIMEOUT, idle_timeout: TEST_TIMEOUT, max_body_bytes: 64 * 1024 };
-/// More than any answer here takes, on a busy machine too.
+/// Exceeds the duration of every response here, also on a busy machine.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn http_pairs() -> impl Iterator<Item = (ProtocolBinding, Version)> {
@@ -27,7 +27,7 @@ pub(crate) fn stream_call() -> Call {
     Call::new(Request::SendStreamingMessage(user_message("hello").into()))
 }
 
-/// How a call ends, be it with its first event or its last.
+/// Runs a call to its end, and returns the number of its events.
 pub(crate) async fn run_to_end(transport: &dyn Transport, call: Call) -> Result<usize, Error> {
     match transport.exchange(&call, &CallOptions::default()).await?.kind {
         ReplyKind::Single(_) => Ok(1),
@@ -47,7 +47,7 @@ async fn non_json_response_error_shows_status_and_excerpt() {
     for (status, content_type, body, want) in [
         (200, "text/html", "<html><body>Welcome</body></html>", "\"Welcome\""),
         (500, "text/html", "<h1>Oops</h1>", "HTTP status 500, it is not JSON"),
-        (200, "application/json", "", "nothing"),
+        (200, "application/json", "", "the body is empty"),
         (200, "application/json", "not json", "\"not json\""),
         (302, "text/plain", "moved", "HTTP status 302"),
     ] {
@@ -120,7 +120,7 @@ async fn not_found_without_task_id_is_method_not_found() {
             message.task_id = TaskId::new("t1").ok();
         }
     }
-    // One that says so in so many words means it.
+    // A body can state that the task is not found.
     let body = latimer_protocol::Error::task_not_found("t0").to_http(Version::V1_0).body;
     let stub =
         Stub::start(move |_| StubResponse::new(404, "application/json", &body.to_string())).await;
@@ -171,15 +171,15 @@ async fn stream_must_end_with_its_task() {
         (format!("{complete}event: done\n\n"), Ok(2)),
         (format!("{complete}[DONE]\n"), Ok(2)),
         (complete.trim_end().to_owned(), Ok(2)),
-        (truncated.clone(), Err("was cut off")),
-        (format!("{truncated}[DONE]\n"), Err("was cut off")),
-        (StubResponse::stream(""), Err("was cut off")),
+        (truncated.clone(), Err("was interrupted")),
+        (format!("{truncated}[DONE]\n"), Err("was interrupted")),
+        (StubResponse::stream(""), Err("was interrupted")),
         (format!("{truncated}event: error\ndata: {{\"message\":\"broken\"}}\n\n"), Err("broken")),
         (
             format!("{truncated}data: {{\"error\":{{\"code\":-32603,\"message\":\"sad\"}}}}\n\n"),
             Err("sad"),
         ),
-        (format!("{truncated}data: nonsense\n\n"), Err("an event of its stream")),
+        (format!("{truncated}data: nonsense\n\n"), Err("invalid event in the stream")),
     ] {
         let description = response.clone();
         let got = run_stream(TEST_TIMEOUT, move || StubResponse::Close(response.clone())).await;
@@ -239,7 +239,7 @@ async fn endless_response_is_bounded() {
 
 #[tokio::test]
 async fn refused_connection_is_unsent_and_closed_one_is_lost() {
-    // Bound, so that it is nobody else's, and not listened at.
+    // Bound but not listened on, so that no other process can use the port.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let unreachable = socket.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Every operation, over every binding, in every version that has it.
+//! All operations over each binding, in each version that has them.
 
 use futures_util::TryStreamExt;
 use latimer_client::transport::Transport;
@@ -45,7 +45,7 @@ fn send_request(message: Message) -> Request {
     Request::SendMessage(message.into())
 }
 
-/// A message that is answered as soon as there is a task.
+/// A message whose call returns as soon as the task exists.
 fn immediate_send_request(message: Message) -> Request {
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
     let request = SendMessageRequest::from(message);

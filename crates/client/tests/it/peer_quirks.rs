@@ -1,4 +1,4 @@
-//! Servers that stream in their own way are followed all the same, or found out.
+//! Servers whose streams deviate from the specification.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn chunk(text: &str) -> Value {
     json!({"artifactUpdate": {"taskId": "t1", "contextId": "c1", "artifact": artifact, "append": true}})
 }
 
-/// A stream of these events, with numbers if they have some.
+/// A stream of these events, with their ids if they have any.
 fn stream(events: &[(Option<u64>, Value)]) -> StubResponse {
     let frame = |(id, event): &(Option<u64>, Value)| {
         let id = id.map_or(String::new(), |id| format!("id: {id}\n"));
@@ -41,7 +41,7 @@ fn method_not_found() -> StubResponse {
     )
 }
 
-/// An agent that answers by method.
+/// An agent with a response for each method.
 async fn agent(respond: impl Fn(&str) -> StubResponse + Send + Sync + 'static) -> (Stub, Client) {
     let stub = Stub::start(move |request| {
         let request: Value = serde_json::from_str(&request.body).unwrap();
@@ -67,7 +67,7 @@ const DONE: &str = "TASK_STATE_COMPLETED";
 async fn repeated_events_are_emitted_once() {
     let (stub, _) = agent(|method| match method {
         "SendStreamingMessage" => stream(&[(Some(1), task(WORKING)), (Some(2), chunk("a"))]),
-        // From the beginning, whatever was asked for.
+        // Starts from the first event, whatever was requested.
         _ => stream(&[
             (Some(1), task(WORKING)),
             (Some(2), chunk("a")),
@@ -95,14 +95,14 @@ async fn repeated_events_are_emitted_once() {
 #[tokio::test]
 async fn undeclared_event_ids_do_not_drop_events() {
     const FAILED: &str = "TASK_STATE_FAILED";
-    // The time of day.
+    // Ids are the time of day.
     let (_stub, client) = agent(|_| {
         stream(&[(Some(17), task(WORKING)), (Some(17), chunk("a")), (Some(17), status(FAILED))])
     })
     .await;
     let failed = into_task(client.follow(user_message("hello")).result().await.unwrap());
     assert_eq!((failed.status.state, &*failed.text()), (TaskState::Failed, "a"));
-    // Counted anew on every connection.
+    // Ids restart with each connection.
     let (_stub, client) = agent(|method| match method {
         "SendStreamingMessage" => stream(&[(Some(1), task(WORKING)), (Some(2), chunk("a"))]),
         "SubscribeToTask" => stream(&[(Some(1), chunk("b")), (Some(2), status(FAILED))]),
@@ -140,7 +140,7 @@ async fn task_with_empty_streams_is_polled() {
         .await;
         let done = into_task(client.follow(user_message("hello")).result().await.unwrap());
         assert_eq!(done.status.state, TaskState::Completed);
-        assert_eq!(stub.requests().len(), 3, "a message, another stream, and a look");
+        assert_eq!(stub.requests().len(), 3, "a message, another stream and a poll");
     }
 }
 
@@ -225,7 +225,7 @@ async fn answered_question_does_not_end_following() {
     let answer = user_message("Oslo").with_task(TaskId::new("t1").unwrap());
     let task = into_task(client.follow(answer).result().await.unwrap());
     assert_eq!(task.status.state, TaskState::Completed);
-    // The same question is where somebody who sent no answer stops.
+    // Without an answer, following stops at the question.
     let task = into_task(client.follow(user_message("hello")).result().await.unwrap());
     assert_eq!(task.status.state, TaskState::InputRequired);
 }

@@ -151,12 +151,12 @@ async fn stored_card_is_used_while_fresh_and_revalidated_after() {
         (card_name(&client).to_owned(), server.stub.requests().len())
     };
     assert_eq!(connect().await, ("1".to_owned(), 1));
-    assert_eq!(connect().await, ("1".to_owned(), 1), "it is fresh");
+    assert_eq!(connect().await, ("1".to_owned(), 1), "the card is fresh");
 
     cache.edit(|it| it.fresh_until = SystemTime::UNIX_EPOCH);
     assert_eq!(connect().await, ("1".to_owned(), 2));
     assert_eq!(server.last_condition().as_deref(), Some("\"1\""));
-    assert_eq!(connect().await, ("1".to_owned(), 2), "it is fresh again");
+    assert_eq!(connect().await, ("1".to_owned(), 2), "the card is fresh again");
 
     server.set_version("2");
     cache.edit(|it| it.fresh_until = SystemTime::UNIX_EPOCH);

@@ -1,4 +1,4 @@
-//! What the head of an answer says of an error: when to come back, where to go, why it cannot be read.
+//! Headers of error responses: `Retry-After`, `Location`, `Content-Encoding`.
 
 use std::time::{Duration, SystemTime};
 
@@ -34,7 +34,7 @@ async fn retry_after_header_is_reported() {
                     let error = run_to_end(&*transport, call).await.unwrap_err();
                     let wait = error.retry_after().map(|it| it.as_secs());
                     assert!(wait.is_some_and(|it| want.contains(&it)), "{case}: {error:?}");
-                    // As a gateway would relay it.
+                    // As a gateway relays it.
                     let relayed = latimer_protocol::Error::from(error).retry_after_seconds();
                     assert!(relayed.is_some_and(|it| want.contains(&it)), "{case}: {relayed:?}");
                 }
@@ -69,7 +69,7 @@ async fn redirect_error_names_target_origin() {
         for result in [send_result, client.stream(user_message("hello")).await.map(drop)] {
             let error = result.unwrap_err();
             assert!(matches!(&error, Error::InvalidResponse { .. }), "{status}: {error:?}");
-            let want = "it redirects to https://agents.example:443, where nothing was sent";
+            let want = "it redirects to https://agents.example:443, which received nothing";
             assert!(error.to_string().contains(want), "{status}: {error}");
             assert!(!error.to_string().contains("key"), "{error}");
         }
@@ -80,7 +80,7 @@ async fn redirect_error_names_target_origin() {
     for result in [send_result, client.stream(user_message("hello")).await.map(drop)] {
         let error = result.unwrap_err();
         assert!(matches!(&error, Error::InvalidResponse { .. }), "{error:?}");
-        assert!(error.to_string().contains("307, it leads nowhere"), "{error}");
+        assert!(error.to_string().contains("307, it is a redirect without a location"), "{error}");
     }
 }
 
@@ -97,7 +97,7 @@ async fn stream_follows_same_origin_redirect() {
     assert_eq!(run_to_end(&*transport, stream_call()).await.unwrap(), 1);
     let [first, second] = stub.requests().try_into().expect("asked twice");
     assert_eq!((&second.method, &second.body), (&first.method, &first.body));
-    assert!(!second.body.is_empty(), "what is sent is sent again");
+    assert!(!second.body.is_empty(), "the body is sent again");
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn unrequested_compression_is_reported() {
             let transport = transport_with_limits(stub.address(), pair.clone(), TEST_LIMITS);
             let error = run_to_end(&*transport, get_task_call()).await.unwrap_err();
             assert!(matches!(&error, Error::InvalidResponse { .. }), "{pair:?}: {error:?}");
-            let want = format!("compressed ({encoding}), which nobody asked for");
+            let want = format!("compressed ({encoding}), which was not requested");
             assert_eq!(error.to_string().contains(&want), is_reported, "{pair:?}: {error}");
         }
     }

@@ -1,4 +1,4 @@
-//! What is tried again, and what never is.
+//! Which calls are repeated.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ fn fast_retry(idempotent_sends: bool) -> RetryPolicy {
     }
 }
 
-/// An agent whose first connections break before an answer comes.
+/// An agent that closes its first connections without a response.
 async fn agent_breaking_connections(broken_count: usize) -> Stub {
     let count = AtomicUsize::new(0);
     Stub::start(move |request| {

@@ -1,4 +1,4 @@
-//! What a client is set up with is used, or is an error that says what to do.
+//! Options of clients take effect, or are an error with advice.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::support::{Stub, StubResponse, allow_loopback};
 
 type Configure = fn(ClientBuilder) -> ClientBuilder;
 
-/// A card that wants a key.
+/// A card that requires an API key.
 fn card(url: &str) -> AgentCard {
     let key = ApiKeySecurityScheme {
         location: "header".into(),
@@ -78,10 +78,10 @@ async fn credentials_without_an_origin_are_rejected() {
     std::fs::write(file.path(), card(&agent.url()).to_json(CardFormat::V1_0).to_string()).unwrap();
     let sources = || [CardSource::from(file.path()), card(&agent.url()).into()];
     let cases: [(Configure, &str); 4] = [
-        (|it| it.credential_set(credential_set()), "`wallet_for`"),
+        (|it| it.credential_set(credential_set()), "`credential_set_for`"),
         (|it| it.credentials(bearer()), "`credentials_for`"),
         (|it| it.headers(headers()), "`credentials_for`"),
-        (|it| it.client_certificate("certificate", "key"), "`identity_for`"),
+        (|it| it.client_certificate("certificate", "key"), "`client_certificate_for`"),
     ];
     for source in sources() {
         for (configure, want) in cases {

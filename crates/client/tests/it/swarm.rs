@@ -1,4 +1,4 @@
-//! Directives, from one member of a swarm to another.
+//! Directives to another member of a swarm.
 
 use latimer_client::{Client, Credentials};
 use latimer_protocol::card::ProtocolBinding;
@@ -22,7 +22,7 @@ async fn directive_arrives_over_every_binding_and_version() {
         .authenticate_with(authenticate)
         .register_swarm_handler(handler);
     let server = listen(server).await;
-    // The oldest of all has no metadata.
+    // The legacy REST API has no metadata.
     let legacy_rest = (ProtocolBinding::HttpJson, Version::V0_1);
     for (binding, version) in PAIRS.into_iter().filter(|it| *it != legacy_rest) {
         let client = Client::builder(format!("http://{}/a2a", server.address()))

@@ -1,4 +1,4 @@
-//! From what was set up to what calls: the guard, clients, wires and the transport.
+//! Creation of what a client consists of: guard, HTTP client, credentials, transport.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl ClientBuilder {
         ))
     }
 
-    /// Creates what a client consists of. `http` speaks the version of HTTP that the selected binding
+    /// Creates the parts of a client. `http` uses the version of HTTP that the selected binding
     /// needs.
     pub(super) fn build_inner(
         &self,
@@ -62,7 +62,10 @@ impl ClientBuilder {
             None => channel,
         };
         if has_credentials && !channel.has_credentials_for(&endpoint) {
-            tracing::warn!(origin = endpoint.origin(), "no credentials are for the agent's origin");
+            tracing::warn!(
+                origin = endpoint.origin(),
+                "no credentials are set for the origin of the agent"
+            );
         }
         let (transport, dialect): (Arc<dyn Transport>, _) = match &selected.binding {
             ProtocolBinding::JsonRpc => {
@@ -78,7 +81,7 @@ impl ClientBuilder {
                 (Arc::new(Grpc::new(endpoint, channel)?), dialect)
             }
             ProtocolBinding::Other(name) => {
-                return Err(Error::InvalidSetup(format!("the binding {name:?} is not known")));
+                return Err(Error::InvalidSetup(format!("unknown binding {name:?}")));
             }
         };
         let wrap = |inner, layer: &Layer| layer.wrap(inner);
@@ -97,7 +100,7 @@ impl ClientBuilder {
         })
     }
 
-    /// Where a choice leads.
+    /// Returns the endpoint of the selected interface.
     pub(super) fn endpoint(&self, selected: &SelectedInterface) -> Result<Endpoint, Error> {
         match selected.binding {
             ProtocolBinding::Grpc => {
@@ -107,8 +110,7 @@ impl ClientBuilder {
         }
     }
 
-    /// An address of gRPC, which may have no scheme: it is taken to be as secure as the address that the
-    /// caller named.
+    /// Adds the scheme to a gRPC address without one: that of the URL that the caller gave.
     pub(super) fn with_scheme(&self, address: &str) -> String {
         let source_scheme =
             self.source.url().and_then(|it| it.split_once("://")).map(|(scheme, _)| scheme);
@@ -120,7 +122,7 @@ impl ClientBuilder {
         }
     }
 
-    /// The guard: the rules, and the addresses that the caller named.
+    /// Creates the guard: the rules, and the URLs that the caller gave.
     pub(super) fn guard(&self) -> Result<Guard, Error> {
         let mut rules = self.guard_rules.clone();
         let oauth_clients =
@@ -132,26 +134,26 @@ impl ClientBuilder {
             self.parsed_agent_url()?.into_iter().chain(self.source_url()?).chain(trusted_servers);
         for origin in caller_urls.filter_map(|url| url_origin(&url)) {
             let host_and_port = origin.split_once("://").map_or("", |(_, rest)| rest);
-            let setup_error =
-                |error| Error::InvalidSetup(format!("the address {host_and_port} {error}"));
+            let setup_error = |error| Error::InvalidSetup(format!("{host_and_port} {error}"));
             rules.allow.push(host_and_port.parse::<AllowRule>().map_err(setup_error)?);
         }
         Ok(Guard::new(rules))
     }
 
-    /// What the addresses of a card mean that was found.
+    /// Returns how the URLs of the card resolve.
     pub(super) fn card_urls(&self, found_at: Option<Url>) -> Result<CardUrls, Error> {
         let agent = self.parsed_agent_url()?;
         if agent.is_none() && self.ignore_card_urls {
             let problem =
-                "there is no address to call the agent at: only that of its card is known";
+                "only the URL of the card is known: set the URL of the agent with `agent_url`";
             return Err(Error::InvalidSetup(problem.into()));
         }
         let card = self.source_url()?.filter(|it| agent.as_ref() != Some(it));
         Ok(CardUrls { agent, card, found_at, agent_url_only: self.ignore_card_urls })
     }
 
-    /// The best interface that may be called, wherever its name leads.
+    /// Selects the best interface that the guard allows, by the addresses that its host resolves
+    /// to.
     pub(super) async fn select_interface(
         &self,
         interfaces: Vec<AgentInterface>,
@@ -167,12 +169,12 @@ impl ClientBuilder {
             }
         };
         let timed_out =
-            |_| Error::NoCard("it takes too long to find out where its addresses lead".into());
+            |_| Error::NoCard("the hosts of its interfaces did not resolve in time".into());
         timeout(self.limits.timeout, skip_forbidden).await.map_err(timed_out)?;
         Ok(candidates.select()?)
     }
 
-    /// The origin of an address, or of the one that this was made with.
+    /// Returns the origin of a URL, by default of the URL that the client is created with.
     pub(super) fn resolve_origin(&self, url: Option<&str>) -> Result<Option<String>, Error> {
         let url = match url {
             Some(url) => Some(self.parse_url(url)?),
@@ -181,16 +183,16 @@ impl ClientBuilder {
         Ok(url.and_then(|url| url_origin(&url)))
     }
 
-    /// The origin that a certificate is shown at.
+    /// Returns the origin that receives the client certificate.
     pub(super) fn certificate_origin(&self) -> Result<Option<String>, Error> {
         let Some(certificate) = &self.client_certificate else { return Ok(None) };
         match self.resolve_origin(certificate.url.as_deref())? {
             Some(origin) => Ok(Some(origin)),
-            None => Err(no_origin_error("a certificate", "identity_for")),
+            None => Err(no_origin_error("a client certificate", "client_certificate_for")),
         }
     }
 
-    /// The address of the agent, as the caller named it.
+    /// Returns the URL of the agent, if the caller gave it.
     fn parsed_agent_url(&self) -> Result<Option<Url>, Error> {
         match (&self.agent_url, &self.source) {
             (Some(url), _) => self.parse_url(url).map(Some),
@@ -199,12 +201,12 @@ impl ClientBuilder {
         }
     }
 
-    /// The address that this was made with.
+    /// Returns the URL that the client is created with.
     fn source_url(&self) -> Result<Option<Url>, Error> {
         self.source.url().map(|url| self.parse_url(url)).transpose()
     }
 
-    /// An address that the caller named, which for gRPC may have no scheme.
+    /// Parses a URL that the caller gave. Addresses of gRPC may have no scheme.
     fn parse_url(&self, url: &str) -> Result<Url, Error> {
         let grpc = self.preferences.bindings.first() == Some(&ProtocolBinding::Grpc);
         match Url::parse(url).ok().filter(|url| url_origin(url).is_some()) {
@@ -214,7 +216,7 @@ impl ClientBuilder {
         }
     }
 
-    /// The client for all requests, which shows a certificate at the origin that it is for.
+    /// Creates the HTTP client of all requests, with the client certificate.
     pub(super) fn build_http(&self, guard: &Guard) -> Result<Http, Error> {
         let mut http = Http::builder(guard.clone());
         if let Some(name) = &self.user_agent {
@@ -231,24 +233,24 @@ impl ClientBuilder {
         Ok(http.build()?)
     }
 
-    /// The same wire, showing each credential at its origin.
+    /// Adds the credentials, each bound to its origin.
     pub(super) fn with_credentials(&self, mut channel: HttpChannel) -> Result<HttpChannel, Error> {
         let source_origin = self.resolve_origin(None)?;
         let require_origin =
             |what| source_origin.as_deref().ok_or_else(|| no_origin_error(what, "credentials_for"));
         if !self.headers.is_empty() {
-            let bound = Credentials::headers(&self.headers).bind_to(require_origin("a header")?)?;
+            let bound = Credentials::headers(&self.headers).bind_to(require_origin("headers")?)?;
             channel = channel.with_credentials(bound);
         }
         for (url, credentials) in &self.credentials {
-            let target = url.as_deref().map_or_else(|| require_origin("a credential"), Ok)?;
+            let target = url.as_deref().map_or_else(|| require_origin("credentials"), Ok)?;
             channel = channel.with_credentials(credentials.clone().bind_to(target)?);
         }
         Ok(channel)
     }
 }
 
-/// Whether an agent says that it numbers its events.
+/// Returns whether a card declares that event ids are revisions.
 fn declares_numbered_events(card: Option<&AgentCard>) -> bool {
     let mut extensions = card.into_iter().flat_map(|it| &it.capabilities.extensions);
     extensions.any(|it| it.uri == parameters::CURSOR_EXTENSION)

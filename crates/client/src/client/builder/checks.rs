@@ -1,4 +1,4 @@
-//! What was set up and cannot be used is an error that says what to do, and never passed over.
+//! Checks of options: one that cannot take effect is an error with advice, and never ignored.
 
 use super::ClientBuilder;
 use crate::discovery::{CardSource, CardTrust};
@@ -6,23 +6,26 @@ use crate::error::Error;
 use crate::transport::describe_invalid_url;
 
 impl ClientBuilder {
-    /// What cannot be used where there is no card to go by.
+    /// Rejects options that need a card.
     pub(super) fn check_without_card(&self) -> Result<(), Error> {
         self.check_trust()?;
         let unused = match (&self.credential_set, &self.trust) {
-            (Some(_), _) => "the agent's card chooses from a wallet, and",
-            (None, CardTrust::Required(_) | CardTrust::IfSigned(_)) => "trust is in cards, and",
+            (Some(_), _) => "a credential set",
+            (None, CardTrust::Required(_) | CardTrust::IfSigned(_)) => "verification of signatures",
             (None, CardTrust::Unverified) => return Ok(()),
         };
-        Err(Error::InvalidSetup(format!("{unused} `build` looks at none: use `connect`")))
+        Err(Error::InvalidSetup(format!(
+            "{unused} needs a card, and `build` fetches none: use `connect`"
+        )))
     }
 
-    /// A card that the caller hands over was read before, when its signature could be checked.
+    /// Rejects verification of a card that the caller passes: it was parsed, and its signed form is
+    /// lost.
     pub(super) fn check_trust(&self) -> Result<(), Error> {
         match (&self.source, &self.trust) {
             (CardSource::Card(_), CardTrust::Required(_) | CardTrust::IfSigned(_)) => {
-                let problem = "the signature of a card is checked when it is read";
-                let advice = "make the client with the address or the file of the card";
+                let problem = "signatures can be verified only while a card is parsed";
+                let advice = "create the client with the URL or the file of the card";
                 Err(Error::InvalidSetup(format!("{problem}: {advice}")))
             }
             _ => Ok(()),
@@ -30,20 +33,20 @@ impl ClientBuilder {
     }
 }
 
-/// The error of something that would be shown at an address, where there is none.
+/// Creates the error of an option that needs an origin where there is none.
 pub(super) fn no_origin_error(what: &str, instead: &str) -> Error {
-    let problem = format!("{what} is for the address that the client is made with");
-    let advice = format!("make it with the agent's URL, or say the address with `{instead}`");
-    Error::InvalidSetup(format!("{problem}, and a card in hand is none: {advice}"))
+    let problem = format!("{what} needs an origin, and a client created from a card has none");
+    let advice = format!("create it with the URL of the agent, or set the URL with `{instead}`");
+    Error::InvalidSetup(format!("{problem}: {advice}"))
 }
 
-/// The error of an address that is none.
+/// Creates the error of an invalid URL.
 pub(super) fn invalid_url_error(url: &str) -> Error {
     let problem = describe_invalid_url(url);
     let looks_like_path =
         !url.contains("://") && (url.starts_with(['.', '/', '~']) || url.ends_with(".json"));
     Error::InvalidSetup(match looks_like_path {
-        true => format!("{problem}; for a card in a file, use a `Path` or `Source::File`"),
+        true => format!("{problem}; for a card in a file, use a `Path` or `CardSource::File`"),
         false => problem,
     })
 }

@@ -1,4 +1,4 @@
-//! Creation of clients from the card of an agent, and from each later version of the card.
+//! Clients of one card and of each later version of it.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -69,7 +69,7 @@ impl Connector {
         selected: SelectedInterface,
     ) -> Result<Client, Error> {
         for rejected in &selected.rejected {
-            tracing::debug!(%rejected, "an interface is not called");
+            tracing::debug!(%rejected, "interface rejected");
         }
         let credentials = self.select_credentials(&card, &selected).await?;
         let http = match selected.binding {
@@ -99,7 +99,8 @@ impl Connector {
         match credential_set.select(card, &context).await? {
             None => Ok(None),
             Some(credentials) => {
-                let origin = origin.ok_or_else(|| no_origin_error("a wallet", "wallet_for"))?;
+                let origin = origin
+                    .ok_or_else(|| no_origin_error("a credential set", "credential_set_for"))?;
                 credentials.bind_to(&origin).map(Some)
             }
         }

@@ -1,4 +1,4 @@
-//! Setting up a client.
+//! Options of clients.
 
 mod assembly;
 mod checks;
@@ -23,12 +23,13 @@ use crate::error::Error;
 use crate::negotiate::{self, Preferences, SelectedInterface};
 use crate::transport::{CallLimits, HttpChannel, Transport};
 
-/// Sets up a [`Client`].
+/// Builder for a [`Client`].
 ///
-/// The address that it is made with is the caller's own, and is called wherever it leads. Addresses
-/// in a card are those of a stranger: they are called over HTTPS on the public internet, at the same
-/// origin, and where [`ClientBuilder::guard_rules`] allow it. A card that names this machine by another of its
-/// names, or no machine at all (`0.0.0.0`), means the host under which it was looked for.
+/// The client calls the URL that it is created with, whatever address it resolves to. URLs in a
+/// card are untrusted: the client calls those at the same origin, those with HTTPS on the public
+/// internet, and those that [`ClientBuilder::guard_rules`] allow. If a card names this machine by
+/// another name, or no machine at all (`0.0.0.0`), the client calls the host of its own URL
+/// instead.
 ///
 /// ```no_run
 /// use latimer_client::{Client, Credentials};
@@ -69,10 +70,10 @@ pub struct ClientBuilder {
     client_certificate: Option<ClientCertificate>,
 }
 
-/// What the client shows of itself in TLS, and where.
+/// Client certificate and the origin that receives it.
 #[derive(Clone)]
 struct ClientCertificate {
-    /// Where it is shown, if not at the address that the client is made with.
+    /// URL of that origin, if it is not the URL that the client is created with.
     url: Option<String>,
     chain: Vec<u8>,
     key: Vec<u8>,
@@ -110,70 +111,71 @@ impl ClientBuilder {
         }
     }
 
-    /// The address of the agent, where this was made with that of its card: the caller's own, too.
+    /// Sets the URL of the agent for a client that is created with the URL of its card. The client
+    /// trusts both.
     pub fn agent_url(mut self, url: impl Into<String>) -> Self {
         self.agent_url = Some(url.into());
         self
     }
 
-    /// Calls the agent at the address that was named, whatever address its card says: for agents that
-    /// do not know their own. The card still says which bindings and versions there are.
+    /// Calls the agent at the URL that the caller gave, whatever URL its card has: for agents that
+    /// do not know their own URL. Bindings and versions still come from the card.
     pub fn ignore_card_urls(mut self) -> Self {
         self.ignore_card_urls = true;
         self
     }
 
-    /// The bindings to speak, the best first. Without any the agent's card decides.
+    /// Sets the bindings to use, in order of preference. By default the card decides.
     pub fn bindings(mut self, bindings: impl IntoIterator<Item = ProtocolBinding>) -> Self {
         self.preferences.bindings = bindings.into_iter().collect();
         self
     }
 
-    /// The versions to speak, the best first. All of them, the newest first, unless it is said.
+    /// Sets the versions to use, in order of preference. By default all, newest first.
     pub fn versions(mut self, versions: impl IntoIterator<Item = Version>) -> Self {
         self.preferences.versions = versions.into_iter().collect();
         self
     }
 
-    /// The tenant to name in each call, in place of the one that the card names.
+    /// Sets the tenant of each call, in place of the one in the card.
     pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = Some(tenant.into());
         self
     }
 
-    /// Whose cards are believed.
+    /// Sets whether signatures of cards are required and by which keys.
     pub fn trust(mut self, trust: CardTrust) -> Self {
         self.trust = trust;
         self
     }
 
-    /// Stores the card in `cache`, and takes it from there while it is fresh.
+    /// Stores the card in `cache`, and uses the stored one while it is fresh.
     pub fn card_cache(mut self, cache: Arc<dyn CardCache>) -> Self {
         self.card_cache = Some(cache);
         self
     }
 
-    /// What is shown at the origin of the address that this was made with, and nowhere else.
+    /// Adds credentials for the origin of the URL that the client is created with.
     pub fn credentials(mut self, credentials: Credentials) -> Self {
         self.credentials.push((None, credentials));
         self
     }
 
-    /// What is shown at the origin of another address: that of the agent, where its card is elsewhere.
+    /// Adds credentials for the origin of `url`, such as an agent whose card is at another origin.
     pub fn credentials_for(mut self, url: impl Into<String>, credentials: Credentials) -> Self {
         self.credentials.push((Some(url.into()), credentials));
         self
     }
 
-    /// What there is to show at the origin of the address that this was made with; the agent's card
-    /// chooses of it.
+    /// Sets the credentials to select from, as the card requires. They are sent to the origin of
+    /// the URL that the client is created with.
     pub fn credential_set(mut self, credential_set: CredentialSet) -> Self {
         self.credential_set = Some((None, credential_set));
         self
     }
 
-    /// What there is to show at the origin of another address: that of the agent, where its card is
-    /// elsewhere.
+    /// Sets the credentials to select from, for the origin of `url`, such as an agent whose card is
+    /// at another origin.
     pub fn credential_set_for(
         mut self,
         url: impl Into<String>,
@@ -183,14 +185,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Headers of each request. Like credentials, they stay at the origin of the address that this was
-    /// made with.
+    /// Sets headers of each request. Like credentials, they are sent only to the origin of the URL
+    /// that the client is created with.
     pub fn headers(mut self, headers: HeaderMap) -> Self {
         self.headers = headers;
         self
     }
 
-    /// What the client calls itself: `Latimer/<version> A2A` unless it is said.
+    /// Sets the `User-Agent`, by default `Latimer/<version> A2A`.
     pub fn user_agent(mut self, name: HeaderValue) -> Self {
         self.user_agent = Some(name);
         self
@@ -202,33 +204,32 @@ impl ClientBuilder {
         self
     }
 
-    /// What calls may cost.
+    /// Sets the limits of calls.
     pub fn limits(mut self, limits: CallLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// What is tried again, and when.
+    /// Sets which failed calls are repeated.
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
-    /// How often a task is looked at where nobody tells what happens to it.
+    /// Sets how tasks are polled.
     pub fn polling(mut self, polling: PollPolicy) -> Self {
         self.polling = polling;
         self
     }
 
-    /// Follows tasks by looking at them, also where the agent could tell what happens to them.
+    /// Polls tasks instead of streaming, even if the agent can stream.
     pub fn disable_streaming(mut self) -> Self {
         self.streaming_enabled = false;
         self
     }
 
-    /// Wraps the transport of the client: an interceptor that sees and may change every attempt of
-    /// every call, and its response. A layer wraps those that were added before it, so it sees a call
-    /// first.
+    /// Adds a layer around the transport: an interceptor that sees each attempt of each call, and
+    /// may change the call and its response. The layer that was added last sees a call first.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -269,21 +270,21 @@ impl ClientBuilder {
         self
     }
 
-    /// Which addresses that a card names may be called, beside HTTPS on the public internet.
+    /// Allows further addresses in cards, in addition to HTTPS on the public internet.
     pub fn guard_rules(mut self, rules: Rules) -> Self {
         self.guard_rules = rules;
         self
     }
 
-    /// Certificates, in PEM, that servers may be vouched for by, beside those that the operating
-    /// system trusts.
+    /// Adds certificates, in PEM, that servers may be verified by, in addition to those of the
+    /// operating system.
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.root_certificates.push(pem.into());
         self
     }
 
-    /// What the client shows of itself in TLS, at the origin of the address that this was made with:
-    /// a chain of certificates and the key of the first, both in PEM.
+    /// Sets the client certificate for the origin of the URL that the client is created with: a
+    /// chain of certificates and the key of the first, both in PEM.
     pub fn client_certificate(
         mut self,
         chain: impl Into<Vec<u8>>,
@@ -294,7 +295,8 @@ impl ClientBuilder {
         self
     }
 
-    /// The same at the origin of another address: that of the agent, where its card is elsewhere.
+    /// Sets the client certificate for the origin of `url`, such as an agent whose card is at
+    /// another origin.
     pub fn client_certificate_for(
         mut self,
         url: impl Into<String>,
@@ -306,10 +308,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Looks at whether what was set up can be used at all. Nobody is asked.
+    /// Checks the options without a request.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when it cannot.
+    /// [`Error::InvalidSetup`] if an option is invalid or cannot take effect.
     pub fn check(&self) -> Result<(), Error> {
         self.check_trust()?;
         self.card_urls(None)?;
@@ -319,11 +321,13 @@ impl ClientBuilder {
         self.with_credentials(HttpChannel::new(self.build_http(&self.guard()?)?)).map(drop)
     }
 
-    /// Finds the agent's card, and calls the agent as the card says.
+    /// Fetches the agent's card and creates a client for the interface that is selected from it.
     ///
     /// # Errors
-    /// When there is no card, or none that is trusted or offers a way to call the agent;
-    /// [`Error::InvalidSetup`] when something that was set up could not be used.
+    /// [`Error::NoCard`], [`Error::UntrustedCard`] and [`Error::NoInterface`] if the card is
+    /// missing, not trusted, or has no interface that can be called; [`Error::NoCredentials`] if
+    /// nothing in the credential set satisfies it; [`Error::InvalidSetup`] if an option is invalid
+    /// or cannot take effect; otherwise the reason why the card cannot be fetched.
     pub async fn connect(self) -> Result<Client, Error> {
         self.check_trust()?;
         let connector = Arc::new(Connector::new(self)?);
@@ -332,11 +336,11 @@ impl ClientBuilder {
         connector.connect(card, selected).await
     }
 
-    /// Calls the agent at the address without looking at its card: in the first binding and version
-    /// of those that are wanted, which are JSON-RPC and 1.0 unless it is said.
+    /// Creates a client that calls the URL without fetching a card, in the first binding and
+    /// version of the preferences, by default JSON-RPC and 1.0.
     ///
     /// # Errors
-    /// When the address cannot be called; [`Error::InvalidSetup`] when something was set up that needs a card.
+    /// [`Error::InvalidSetup`] if the URL or an option is invalid, or an option needs a card.
     pub fn build(self) -> Result<Client, Error> {
         self.check_without_card()?;
         let explicit_url = self.agent_url.as_deref().or_else(|| self.source.url());
@@ -344,7 +348,8 @@ impl ClientBuilder {
             (_, Some(url)) => (None, url.to_owned()),
             (CardSource::Card(card), None) => (Some(Arc::clone(card)), String::new()),
             (_, None) => {
-                let problem = "there is no address to call; connect reads the card for one";
+                let problem =
+                    "there is no URL to call: use `connect`, which takes it from the card";
                 return Err(Error::InvalidSetup(problem.into()));
             }
         };
@@ -367,10 +372,11 @@ impl ClientBuilder {
         Ok(Client(Arc::new(self.build_inner(http, selected, None, None)?)))
     }
 
-    /// Finds the agent's card, and does nothing with it but to check whether it is trusted.
+    /// Fetches the agent's card, verifies it, and creates no client.
     ///
     /// # Errors
-    /// When there is none, or none that is trusted.
+    /// [`Error::NoCard`] and [`Error::UntrustedCard`] if the card is missing or not trusted;
+    /// otherwise the reason why it cannot be fetched.
     pub async fn card(self) -> Result<Arc<AgentCard>, Error> {
         self.check_trust()?;
         self.discovery(&self.build_http(&self.guard()?)?)?.card().await

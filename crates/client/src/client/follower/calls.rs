@@ -1,4 +1,4 @@
-//! What a follower is doing: the calls it makes, and what they come to.
+//! The calls of a follower, and what follows from their results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,30 +16,31 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::transport::STREAM_CLOSE_GRACE;
 
-/// What a follower is doing.
+/// What a follower waits for.
 pub(super) enum FollowState {
-    /// A call is under way. It is kept here, so that whoever stops waiting for it can go on.
+    /// The result of a call. The future is stored here, so that dropping the one of `next` does not
+    /// cancel the call.
     Calling(BoxFuture<'static, CallResult>),
-    /// Events come in.
+    /// The next event of a stream.
     Streaming { events: EventStream<Error>, first_event: Option<FirstEvent> },
-    /// There is nothing more to come.
+    /// Nothing: the task is settled, or following failed.
     Done,
 }
 
-/// What the first event of a stream may tell.
+/// Meaning of the first event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstEvent {
-    /// What came of a message.
+    /// The result of a message.
     Result,
-    /// The question that the message answers.
+    /// The question that the message answers, if the agent repeats it.
     PriorQuestion,
-    /// What has happened meanwhile, or only what happens now.
+    /// The current task, the events since the cursor, or only new events.
     Resumed,
 }
 
 impl FollowState {
-    /// Leaves a stream that has told everything: its end is near, and read in the background, so that
-    /// its connection can be used again.
+    /// Closes a stream after its last event. Reads the remainder in the background, for at most
+    /// [`STREAM_CLOSE_GRACE`], so that the connection can be reused.
     pub(super) fn close(self) {
         let Self::Streaming { mut events, .. } = self else { return };
         let remainder = async move { while events.next().await.is_some() {} };
@@ -50,7 +51,7 @@ impl FollowState {
     }
 }
 
-/// What a call came to.
+/// Result of a call.
 pub(super) enum CallResult {
     StreamOpened { events: Result<EventStream<Error>, Error>, request: Request },
     MessageSent(Result<SendMessageResponse, Error>),
@@ -59,7 +60,7 @@ pub(super) enum CallResult {
 }
 
 impl TaskFollower {
-    /// Goes on from what a call came to.
+    /// Continues after the result of a call.
     pub(super) fn on_call_result(
         &mut self,
         result: CallResult,
@@ -115,7 +116,7 @@ impl TaskFollower {
             }
             CallResult::Polled { task: Err(error), id } => {
                 let backoff = self.next_backoff(&error);
-                // Whatever else there is to know, this is.
+                // The final event of the stream stands although the task cannot be fetched.
                 if let Some(final_event) = self.final_event.take_if(|_| backoff.is_none()) {
                     return self.apply(final_event, None);
                 }
@@ -125,8 +126,8 @@ impl TaskFollower {
         }
     }
 
-    /// The error that a stream ended with, once it is clear that the task goes on no more: some agents
-    /// say what went wrong, and leave the task as it is.
+    /// Returns the error that a stream ended with, once polls confirm that the task does not
+    /// change: some agents report an error and leave the task running.
     fn confirmed_stream_error(&mut self, task: &Task) -> Option<Error> {
         let (error, polls_left) = self.stream_error.as_mut()?;
         if task.status.state.phase() != Phase::Active {
@@ -136,14 +137,15 @@ impl TaskFollower {
         (*polls_left == 0).then(|| error.clone().into())
     }
 
-    /// Looks at a task again later on, if there is something to wait for.
+    /// Schedules the next poll unless the task is settled.
     fn schedule_poll(&mut self, task: &Task) {
         if task.status.state.phase() == Phase::Active {
             self.state = poll(&self.client, task.id.clone(), self.client.0.polling.interval);
         }
     }
 
-    /// How long to wait before another try; none when it is time to give up.
+    /// Returns the time to wait before the next attempt; none if the task has been unreachable for
+    /// too long or the error is permanent.
     pub(super) fn next_backoff(&mut self, error: &Error) -> Option<Duration> {
         let (since, attempts) = self.unreachable_since.get_or_insert_with(|| (Instant::now(), 0));
         if !error.is_transient() || since.elapsed() > UNREACHABLE_TIMEOUT {
@@ -151,7 +153,7 @@ impl TaskFollower {
             return None;
         }
         *attempts += 1;
-        // The first try is at once: most connections that break are as good as new.
+        // The first attempt is immediate: most connections can be reestablished at once.
         Some(match *attempts - 1 {
             0 => Duration::ZERO,
             retries => self.client.retry_policy().backoff(retries, error),
@@ -159,7 +161,7 @@ impl TaskFollower {
     }
 }
 
-/// Sends the message, for a stream where the agent may have one.
+/// Sends the message as a stream, or without one if the agent cannot stream.
 pub(super) fn open_stream(client: &Client, request: SendMessageRequest) -> FollowState {
     if !client.uses_streaming() {
         return send_nonblocking(client, request);
@@ -171,7 +173,7 @@ pub(super) fn open_stream(client: &Client, request: SendMessageRequest) -> Follo
     }))
 }
 
-/// Sends the message, for a task to look at.
+/// Sends the message without waiting for its result.
 pub(super) fn send_nonblocking(client: &Client, mut request: SendMessageRequest) -> FollowState {
     let client = client.clone();
     request.configuration.get_or_insert_default().return_immediately = true;
@@ -180,7 +182,7 @@ pub(super) fn send_nonblocking(client: &Client, mut request: SendMessageRequest)
     ))
 }
 
-/// Asks for a stream of what happens to a task, or looks at it where there are none.
+/// Subscribes to a task, or polls it if the agent cannot stream.
 pub(super) fn subscribe(
     client: &Client,
     id: TaskId,
@@ -197,7 +199,7 @@ pub(super) fn subscribe(
     }))
 }
 
-/// Looks at a task.
+/// Fetches a task after a delay.
 pub(super) fn poll(client: &Client, id: TaskId, delay: Duration) -> FollowState {
     let client = client.clone();
     FollowState::Calling(Box::pin(async move {
@@ -206,7 +208,8 @@ pub(super) fn poll(client: &Client, id: TaskId, delay: Duration) -> FollowState 
     }))
 }
 
-/// Whether an agent says that it does not stream. Nothing was carried out then.
+/// Returns whether an agent rejects a stream because it cannot stream. The message was not
+/// processed.
 fn is_streaming_unsupported(error: &AgentError) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! Following a task to its end, whatever happens to the connection.
+//! Following of a task until it is settled.
 
 mod calls;
 mod stream;
@@ -20,36 +20,50 @@ use super::text_deltas::TextDeltas;
 use crate::error::Error;
 use calls::{FollowState, open_stream, subscribe};
 
-/// How long a task that is under way may be out of reach before it is given up.
+/// Time that a running task may be unreachable before following fails.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A task that is followed until it is over or asks for something.
+/// Follows a task until it is settled.
 ///
-/// Its events come over a stream. When that breaks, another one goes on behind the last event that was
-/// seen, where the server can do that; elsewhere it begins with the task as it stands, or with whatever
-/// happens next, and then the task is looked at in the end. Where a server cannot stream, the task is
-/// looked at again and again. That a stream has ended never means that the task has: a follower ends
-/// with a task that is over or asks, with a direct answer, or with an error.
+/// Reads the events of a stream. After a broken stream it resumes after the last revision if the
+/// server numbers its events; otherwise it continues from the current task, or from the next event,
+/// in which case it fetches the task at the end. It polls where the agent cannot stream. The end of
+/// a stream never counts as the end of the task: following ends with a settled task, a direct reply
+/// or an error.
 ///
-/// Dropping it stops nothing but the following: an agent that is asked for an answer is no longer
-/// listened to.
+/// Dropping it does not cancel the task.
+///
+/// ```no_run
+/// # use latimer_client::{Client, Error, user_message};
+/// # use latimer_protocol::StreamResponse;
+/// # async fn run(client: &Client) -> Result<(), Error> {
+/// let mut follower = client.follow(user_message("Write a poem"));
+/// while let Some(event) = follower.next().await? {
+///     if let StreamResponse::StatusUpdate(update) = event {
+///         println!("{}", update.status.state);
+///     }
+/// }
+/// println!("{:?}", follower.task());
+/// # Ok(())
+/// # }
+/// ```
 pub struct TaskFollower {
     client: Client,
     state: FollowState,
     task: Option<Task>,
     direct_reply: Option<Message>,
     cursor: Option<Revision>,
-    /// Whether something may have happened that nobody told.
+    /// Whether events may be missing between two streams.
     may_have_missed_events: bool,
-    /// The end that was told behind a gap.
+    /// The final event, which is emitted after the missing events.
     final_event: Option<StreamResponse>,
-    /// When the last stream began, and whether it has told nothing but how the task stands.
+    /// When the current stream started, and whether it has only repeated the known status.
     stream_started: (Instant, bool),
-    /// How many streams in a row ended soon.
+    /// Number of consecutive streams that ended early.
     short_streams: u32,
-    /// Since when the task is out of reach, and how often it was tried to reach it since.
+    /// Start of the period in which the task is unreachable, and the number of attempts since.
     unreachable_since: Option<(Instant, u32)>,
-    /// The error that a stream ended with, and how many more looks at the task it is doubted for.
+    /// Error that a stream ended with, and the number of polls left to confirm it.
     stream_error: Option<(AgentError, u32)>,
     /// The task that the caller named.
     requested_id: Option<TaskId>,
@@ -83,27 +97,28 @@ impl TaskFollower {
         }
     }
 
-    /// The task as it is known so far.
+    /// Returns the task as known so far.
     #[must_use]
     pub fn task(&self) -> Option<&Task> {
         self.task.as_ref()
     }
 
-    /// The last event that was seen, by which somebody else could go on. None where no card says that
-    /// events are numbered: numbers of others may mean anything.
+    /// Returns the last revision received, after which another client can resume; none if the card
+    /// does not declare that event ids are revisions.
     #[must_use]
     pub fn cursor(&self) -> Option<Revision> {
         self.cursor
     }
 
-    /// The next event; none when there will be no more. A task as a whole may come at any time, after
-    /// a connection was lost.
+    /// Returns the next event, or none after the last one. After a lost connection, an event may be
+    /// the complete task.
     ///
-    /// Whoever drops the future loses nothing: the next one goes on where it was.
+    /// Dropping the future loses no event.
     ///
     /// # Errors
-    /// Whatever does not pass, or has not passed for two minutes. Asking again after an error that
-    /// [may pass](Error::is_transient) goes on, if there is a task to go on with.
+    /// A permanent error, or a transient one once the task has been unreachable for two minutes.
+    /// After a [transient](Error::is_transient) error the next call continues, if the task is
+    /// known.
     pub async fn next(&mut self) -> Result<Option<StreamResponse>, Error> {
         loop {
             let event = match &mut self.state {
@@ -125,7 +140,7 @@ impl TaskFollower {
         }
     }
 
-    /// All events, as a stream.
+    /// Returns all events as a stream.
     pub fn into_stream(self) -> impl Stream<Item = Result<StreamResponse, Error>> + Send {
         unfold(Some(self), |follower| async {
             let mut follower = follower?;
@@ -136,21 +151,20 @@ impl TaskFollower {
         })
     }
 
-    /// Follows to the end.
+    /// Follows until the task is settled, and returns it or the direct reply.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// Those of [`next`](Self::next).
     pub async fn result(mut self) -> Result<SendMessageResponse, Error> {
         while self.next().await?.is_some() {}
         self.into_result()
     }
 
-    /// Follows to the end, and tells of each piece of text and each new status on the way.
-    ///
-    /// A text is told once, also when a connection was lost in the middle of it.
+    /// Follows until the task is settled. Calls `on_text` with each chunk of text and `on_status`
+    /// with each new status. Each chunk is emitted once, also after a lost connection.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// Those of [`next`](Self::next).
     pub async fn for_each_update(
         mut self,
         mut on_text: impl FnMut(&str) + Send,
@@ -174,11 +188,11 @@ impl TaskFollower {
         match (self.direct_reply, self.task) {
             (Some(reply), _) => Ok(SendMessageResponse::Message(reply)),
             (None, Some(task)) => Ok(SendMessageResponse::Task(task.into())),
-            (None, None) => Err(protocol_violation("it tells of no task")),
+            (None, None) => Err(protocol_violation("the stream contains no task")),
         }
     }
 
-    /// Takes an event in.
+    /// Applies an event to the task, and returns it unless it comes after the final one.
     fn apply(
         &mut self,
         event: StreamResponse,
@@ -199,7 +213,7 @@ impl TaskFollower {
         };
         match task.apply(change) {
             Ok(()) => Ok(Some(event)),
-            // Whatever comes late comes too late.
+            // The task has finished: the event is obsolete.
             Err(ApplyError::Finished { .. }) => Ok(None),
             Err(error) => Err(protocol_violation(&error.to_string())),
         }
@@ -211,14 +225,14 @@ impl fmt::Debug for TaskFollower {
         let state = match &self.state {
             FollowState::Calling(_) => "calling",
             FollowState::Streaming { .. } => "streaming",
-            FollowState::Done => "over",
+            FollowState::Done => "done",
         };
         let task = self.task.as_ref().map(|it| &it.id);
-        out.debug_struct("Following").field("stage", &state).field("task", &task).finish()
+        out.debug_struct("TaskFollower").field("state", &state).field("task", &task).finish()
     }
 }
 
-/// The task that a first event tells of. Not every server begins with the task itself.
+/// Creates the task from the first event. Some servers do not start with the task itself.
 fn task_from_event(event: &StreamResponse) -> Result<Task, Error> {
     let bare_task = |id: &TaskId, context_id: &Option<ContextId>, status: TaskStatus| Task {
         id: id.clone(),
@@ -238,7 +252,7 @@ fn task_from_event(event: &StreamResponse) -> Result<Task, Error> {
             task.artifacts.push(it.artifact.clone());
             Ok(task)
         }
-        StreamResponse::Message(_) => Err(protocol_violation("a message is no task")),
+        StreamResponse::Message(_) => Err(protocol_violation("a message does not name a task")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reading the streams of a task, and going on where they end too soon.
+//! Reading of streams, and continuation after streams that end early.
 
 use std::mem;
 use std::time::Duration;
@@ -12,26 +12,26 @@ use super::TaskFollower;
 use super::calls::{FirstEvent, FollowState, poll, subscribe};
 use crate::error::Error;
 
-/// How many streams in a row may end soon. Behind that the task is looked at instead.
+/// Number of consecutive streams that may end early before the task is polled.
 const MAX_SHORT_STREAMS: u32 = 8;
 
-/// How many, if the last one told nothing but how the task stands.
+/// The same number if the last stream only repeated the known status.
 const MAX_EMPTY_STREAMS: u32 = 2;
 
-/// How soon is that.
+/// Streams that last less end early.
 const SHORT_STREAM_DURATION: Duration = Duration::from_secs(1);
 
-/// How often a task is looked at in vain before the error that its stream ended with is believed.
+/// Number of polls without a change that confirm the error of a stream.
 const MAX_UNCHANGED_POLLS: u32 = 2;
 
 impl TaskFollower {
-    /// Reads a stream from its beginning.
+    /// Starts to read a stream.
     pub(super) fn start_reading(&mut self, events: EventStream<Error>, first_event: FirstEvent) {
         self.state = FollowState::Streaming { events, first_event: Some(first_event) };
         self.stream_started = (Instant::now(), true);
     }
 
-    /// Goes on from what a stream tells.
+    /// Continues after an item of a stream, or its end.
     pub(super) fn on_stream_item(
         &mut self,
         item: Option<Result<StreamEvent, Error>>,
@@ -39,7 +39,7 @@ impl TaskFollower {
     ) -> Result<Option<StreamResponse>, Error> {
         let StreamEvent { revision, event, .. } = match item {
             Some(Ok(streamed)) => streamed,
-            // In good order: there was an end or a question.
+            // The stream has ended after a settled task or a direct reply.
             None => {
                 self.state = FollowState::Done;
                 return Ok(None);
@@ -58,7 +58,7 @@ impl TaskFollower {
             }
         };
         let revision = revision.filter(|_| self.client.0.has_numbered_events);
-        // A server may begin again, or say something twice.
+        // A server may repeat events.
         if revision.is_some() && revision <= self.cursor {
             return Ok(None);
         }
@@ -68,12 +68,12 @@ impl TaskFollower {
         let is_prior_question = first_event == Some(FirstEvent::PriorQuestion)
             && is_snapshot
             && event.status().is_some_and(|it| it.state.is_interrupted());
-        // Whoever begins neither with the task nor behind what was seen has left something out.
+        // A stream that continues neither from the task nor after the cursor has left out events.
         self.may_have_missed_events |=
             first_event == Some(FirstEvent::Resumed) && !is_snapshot && revision.is_none();
         if settles_task(&event) && !is_prior_question {
             mem::replace(&mut self.state, FollowState::Done).close();
-            // The end is told last, by the task with all that nobody told.
+            // The final event is emitted last, as the complete task with the missing events.
             if let Some(id) = event.task_id().filter(|_| self.may_have_missed_events) {
                 self.state = poll(&self.client, id.clone(), Duration::ZERO);
                 self.final_event = Some(event);
@@ -83,7 +83,7 @@ impl TaskFollower {
         self.apply(event, revision)
     }
 
-    /// Whether an event tells more than how the task stands, as far as that is known.
+    /// Returns whether an event changes more than the known status.
     fn is_progress(&self, event: &StreamResponse) -> bool {
         match event {
             StreamResponse::Task(_) => false,
@@ -95,14 +95,14 @@ impl TaskFollower {
         }
     }
 
-    /// Goes on with a task whose stream is gone.
+    /// Continues after a lost stream of a task.
     pub(super) fn on_stream_lost(
         &mut self,
         id: TaskId,
         error: Error,
     ) -> Result<Option<StreamResponse>, Error> {
         match error {
-            // The task may be over, or the server may not know how to go on: a look tells.
+            // The task may be finished, or the server may be unable to resume: a poll decides.
             Error::Agent(agent_error)
                 if !is_transient(&agent_error) && !is_access_denied(&agent_error) =>
             {
@@ -128,18 +128,18 @@ impl TaskFollower {
     }
 }
 
-/// Whether a follower has nothing to wait for behind an event.
+/// Returns whether an event settles its task.
 fn settles_task(event: &StreamResponse) -> bool {
     matches!(event, StreamResponse::Message(_))
         || event.status().is_some_and(|it| it.state.phase() != Phase::Active)
 }
 
-/// Whether an agent does not want to talk to us at all.
+/// Returns whether an agent denies access.
 fn is_access_denied(error: &AgentError) -> bool {
     matches!(error.kind(), ErrorKind::Unauthenticated | ErrorKind::PermissionDenied)
 }
 
-/// Whether an agent asks to come back later.
+/// Returns whether an agent is temporarily unavailable.
 fn is_transient(error: &AgentError) -> bool {
     matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited)
 }

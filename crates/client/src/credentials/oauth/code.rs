@@ -1,4 +1,4 @@
-//! Logging in with a browser: the authorization code grant, with PKCE (RFC 7636).
+//! Login with a browser: the authorization code grant with PKCE (RFC 7636).
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use super::server::AuthorizationServer;
 use super::tokens::TokenSource;
 use crate::error::Error;
 
-/// Lets somebody log in with a browser.
+/// Login with a browser.
 ///
-/// [`interactive`](Self::interactive) does all of it. A program with pages of its own sends the
-/// browser to the URL of [`start`](Self::start), and gives what comes back to
+/// [`interactive`](Self::interactive) runs the complete login. A program with its own pages sends
+/// the browser to the URL of [`start`](Self::start), and passes the parameters of the redirect to
 /// [`finish`](Self::finish).
 #[derive(Clone, Debug)]
 pub struct CodeFlow {
@@ -25,45 +25,47 @@ pub struct CodeFlow {
     redirect_uri: Option<String>,
 }
 
-/// A login that has begun.
+/// A login that waits for its redirect.
 #[derive(Clone, Debug)]
 pub struct PendingLogin {
-    /// Where to send the browser.
+    /// URL to open in the browser.
     pub url: String,
-    /// What proves, in the end, that the two ends of the login are one.
+    /// PKCE verifier, which proves that the same client started and finished the login.
     pub verifier: Secret,
-    /// What the redirect must repeat.
+    /// State that the redirect must repeat.
     pub state: Secret,
     redirect_uri: String,
 }
 
 impl CodeFlow {
-    /// Logs in at this address of an authorization server.
+    /// Creates a flow for the authorization endpoint of a server.
     #[must_use]
     pub fn new(server: AuthorizationServer, authorization_url: impl Into<String>) -> Self {
         Self { server, authorization_url: authorization_url.into(), redirect_uri: None }
     }
 
-    /// Where the browser comes back to in [`interactive`](Self::interactive), for servers that want to
-    /// know it beforehand: an `http` URL of this machine. Without a port it is any free one, and so it
-    /// is unless this is said.
+    /// Sets the redirect URI of [`interactive`](Self::interactive), for servers that require a
+    /// registered one: an `http` URL of this machine. Without a port, and by default, a free port
+    /// is used.
     #[must_use]
     pub fn redirect_uri(mut self, uri: impl Into<String>) -> Self {
         self.redirect_uri = Some(uri.into());
         self
     }
 
-    /// Begins a login that ends at `redirect_uri`.
+    /// Starts a login that redirects to `redirect_uri`.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when the address of the login is none.
+    /// [`Error::InvalidSetup`] if the authorization endpoint is not a valid URL.
     pub fn start(&self, redirect_uri: &str) -> Result<PendingLogin, Error> {
         let (verifier, state) = (random_string()?, random_string()?);
         let challenge = digest::digest(&digest::SHA256, verifier.as_bytes());
-        let invalid_url = |_| Error::InvalidSetup("the address of the login is not a URL".into());
+        let invalid_url = |_| Error::InvalidSetup("the authorization endpoint is not a URL".into());
         let mut url = Url::parse(&self.authorization_url).map_err(invalid_url)?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Error::InvalidSetup("the address of the login is not a page".into()));
+            return Err(Error::InvalidSetup(
+                "the authorization endpoint is not an http or https URL".into(),
+            ));
         }
         let client = self.server.client();
         url.query_pairs_mut()
@@ -84,10 +86,11 @@ impl CodeFlow {
         })
     }
 
-    /// Ends a login with what the redirect brought.
+    /// Finishes a login with the parameters of the redirect.
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] when the state is not that of this login, or the server refuses.
+    /// [`Error::NoCredentials`] if the state is that of another login, or the server denies the
+    /// token.
     pub async fn finish(
         &self,
         login: &PendingLogin,
@@ -95,7 +98,7 @@ impl CodeFlow {
         state: &str,
     ) -> Result<TokenSource, Error> {
         if state != login.state.reveal() {
-            return Err(Error::NoCredentials("the redirect is not that of this login".into()));
+            return Err(Error::NoCredentials("the redirect belongs to another login".into()));
         }
         let form = [
             ("grant_type", "authorization_code"),
@@ -107,12 +110,12 @@ impl CodeFlow {
         Ok(TokenSource::from_login(self.server.clone(), token))
     }
 
-    /// Lets somebody at this machine log in: `open` is given the URL to show them, and the browser
-    /// comes back to a port of this machine.
+    /// Runs a login on this machine. Calls `open` with the URL to show to the user, and receives
+    /// the redirect on a port of this machine.
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] when the login is refused, or is not done within `limit`;
-    /// [`Error::InvalidSetup`] when the browser cannot come back to where it should.
+    /// [`Error::NoCredentials`] if the login is denied, or not finished within `limit`;
+    /// [`Error::InvalidSetup`] if the redirect URI is invalid or its port cannot be opened.
     pub async fn interactive(
         &self,
         limit: Duration,
@@ -122,16 +125,17 @@ impl CodeFlow {
         let login = self.start(listener.uri())?;
         open_browser(&login.url);
         let code = tokio::time::timeout(limit, listener.wait_for_code(login.state.reveal())).await;
-        let timed_out = |_| Error::NoCredentials("nobody has logged in".into());
+        let timed_out = |_| Error::NoCredentials("the login was not finished in time".into());
         let code = code.map_err(timed_out)??;
         self.finish(&login, code.reveal(), login.state.reveal()).await
     }
 }
 
-/// A text that nobody guesses.
+/// Creates an unguessable string.
 fn random_string() -> Result<String, Error> {
     let mut bytes = [0; 32];
-    rand::fill(&mut bytes)
-        .map_err(|_| Error::InvalidSetup("there is no randomness here".into()))?;
+    rand::fill(&mut bytes).map_err(|_| {
+        Error::InvalidSetup("the operating system provides no random numbers".into())
+    })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }

@@ -1,4 +1,4 @@
-//! Logging in on another device: RFC 8628.
+//! Login on another device (RFC 8628).
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use super::server::{AuthorizationServer, TokenError};
 use super::tokens::TokenSource;
 use crate::error::Error;
 
-/// The name of the grant.
+/// Name of the grant.
 pub(super) const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// The first pause behind a server that does not answer, and the longest.
+/// Minimum and maximum backoff after requests that the server does not answer.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// §3.5: what to wait longer for each time the server says so.
+/// Increase of the interval for each `slow_down` response (section 3.5).
 const SLOW_DOWN_STEP: Duration = Duration::from_secs(5);
 
-/// Lets somebody log in on another device.
+/// Login on another device.
 #[derive(Clone, Debug)]
 pub struct DeviceFlow {
     server: AuthorizationServer,
     device_url: String,
 }
 
-/// What to show to whoever is to log in.
+/// What to show to the user.
 #[derive(Clone, Debug, Deserialize)]
 pub struct DevicePrompt {
-    /// The page to open.
+    /// Page to open.
     #[serde(alias = "verification_url")]
     pub verification_uri: String,
-    /// The page with the code in it, for a picture to scan.
+    /// Page that includes the code, for a QR code.
     pub verification_uri_complete: Option<String>,
-    /// The code to type in there.
+    /// Code to enter on the page.
     pub user_code: String,
     device_code: Secret,
     #[serde(default = "default_expires_in")]
@@ -51,29 +51,29 @@ fn default_interval() -> u64 {
 }
 
 impl DeviceFlow {
-    /// Asks for codes at this address of an authorization server.
+    /// Creates a flow for the device authorization endpoint of a server.
     #[must_use]
     pub fn new(server: AuthorizationServer, device_url: impl Into<String>) -> Self {
         Self { server, device_url: device_url.into() }
     }
 
-    /// Asks for a code.
+    /// Requests a code.
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] when there is none.
+    /// [`Error::NoCredentials`] if the server denies it or does not answer.
     pub async fn start(&self) -> Result<DevicePrompt, Error> {
         let scope = self.server.client().scopes.join(" ");
-        // §3.1: this form wants the name, also of whoever shows it in a header.
+        // Section 3.1 requires the client id in the form, even if a header has it.
         let mut form = vec![("client_id", self.server.client().client_id.as_str())];
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
         Ok(self.server.post_form(&self.device_url, &form).await?)
     }
 
-    /// Waits until somebody has logged in with the code. A server that does not answer is asked less
-    /// and less often, for as long as the code is good.
+    /// Waits until the user has entered the code. Increases the interval while the server does not
+    /// answer, until the code expires.
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] when they decline, or the code expires.
+    /// [`Error::NoCredentials`] if the user denies the login, or the code expires.
     pub async fn finish(&self, prompt: &DevicePrompt) -> Result<TokenSource, Error> {
         let deadline =
             Instant::now() + Duration::from_secs(prompt.expires_in.min(default_expires_in()));
@@ -96,14 +96,14 @@ impl DeviceFlow {
             if Instant::now() >= deadline {
                 return Err(match error {
                     TokenError::Transient(_) => error.into(),
-                    _ => Error::NoCredentials("nobody has logged in".into()),
+                    _ => Error::NoCredentials("the login was not finished in time".into()),
                 });
             }
         }
     }
 }
 
-/// §3.5: the interval behind a server that does not answer, twice as long each time.
+/// Doubles the interval after a request that the server did not answer (section 3.5).
 fn next_backoff(interval: Duration) -> Duration {
     let doubled = interval.saturating_mul(2).clamp(MIN_BACKOFF, MAX_BACKOFF);
     interval.max(doubled)

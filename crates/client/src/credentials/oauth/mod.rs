@@ -1,14 +1,23 @@
-//! OAuth 2.0: tokens from an authorization server, by three grants.
+//! OAuth 2.0: tokens from an authorization server.
 //!
-//! A program that acts for itself asks with its own credentials ([`TokenSource::client_credentials`]); one that
-//! acts for somebody lets them log in, with a browser here ([`CodeFlow`]) or on another device
-//! ([`DeviceFlow`]). Each comes to [`TokenSource`], which renews what expires. Where a server describes
-//! itself, or a card names one, a [`OAuthProvider`] knows the addresses for all of them. [`SavedTokens`] is what a
-//! program keeps, so that nobody has to log in each time it starts.
+//! A program without a user obtains tokens with its own credentials
+//! ([`TokenSource::client_credentials`]). A user logs in with a browser on this machine
+//! ([`CodeFlow`]) or on another device ([`DeviceFlow`]). All three result in a [`TokenSource`],
+//! which renews tokens that expire. An [`OAuthProvider`] has the endpoints of a server, from its
+//! metadata or from a card. [`SavedTokens`] restore a login in a later process.
 //!
-//! The few forms that are posted here are written by hand: they go through the guarded client like
-//! every other request, and what is hard about tokens, that many callers renew one together, no
-//! library does.
+//! The few forms are implemented here rather than with a library, so that all requests use the
+//! guarded HTTP client and concurrent callers share one renewal.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `code` | login with a browser |
+//! | `device` | login on another device |
+//! | `provider` | metadata of authorization servers |
+//! | `redirect` | the port that receives the redirect of a login |
+//! | `scheme` | authorization servers that a card names |
+//! | `server` | the token endpoint |
+//! | `tokens` | tokens that are renewed once for all callers |
 
 mod code;
 mod device;

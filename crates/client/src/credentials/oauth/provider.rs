@@ -1,4 +1,4 @@
-//! What an authorization server says about itself: OpenID Connect Discovery, and RFC 8414.
+//! Metadata of authorization servers: OpenID Connect Discovery and RFC 8414.
 
 use bytes::Bytes;
 use http::Request;
@@ -12,7 +12,7 @@ use super::server::{AuthorizationServer, OAuthClient, SecretLocation};
 use crate::error::Error;
 use crate::transport::parse_origin;
 
-/// An authorization server, as it describes itself.
+/// The endpoints and grants of an authorization server.
 ///
 /// ```no_run
 /// # use latimer_client::credentials::oauth::{OAuthClient, OAuthProvider};
@@ -21,20 +21,20 @@ use crate::transport::parse_origin;
 /// let http = HttpClient::builder(Guard::new(Rules::default())).build()?;
 /// let url = "https://login.example/.well-known/openid-configuration";
 /// let provider = OAuthProvider::discover(&http, url).await?;
-/// let flow = provider.code_flow(http, OAuthClient::new("our name there"))?;
+/// let flow = provider.code_flow(http, OAuthClient::new("my-client-id"))?;
 /// # drop(flow);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
 pub struct OAuthProvider {
-    /// Where tokens are got.
+    /// Token endpoint.
     pub token_url: String,
-    /// Where somebody logs in with a browser.
+    /// Authorization endpoint, for logins with a browser.
     pub authorization_url: Option<String>,
-    /// Where a code for another device is got.
+    /// Device authorization endpoint.
     pub device_url: Option<String>,
-    /// The grants it knows; any, if it lists none.
+    /// Supported grants; empty if the server lists none, which means any.
     pub(super) supported_grants: Option<Vec<String>>,
     pub(super) secret_location: SecretLocation,
     pub(super) trust_source: TrustSource,
@@ -43,18 +43,18 @@ pub struct OAuthProvider {
 /// Who named an authorization server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TrustSource {
-    /// Whoever calls the agent, and so vouches for it.
+    /// The caller, who trusts it.
     Caller,
-    /// A card, which is a stranger's.
+    /// A card, which is untrusted.
     Card,
 }
 
 impl OAuthProvider {
-    /// Reads what a server says about itself at a URL.
+    /// Fetches the metadata of a server.
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] when it says nothing, or calls itself by another name than the URL does.
-    /// Where the name is no part of the URL, the two must be of one origin.
+    /// [`Error::NoCredentials`] if there are none, or if the issuer in them does not belong to the
+    /// URL. If the URL does not contain the issuer, both must have the same origin.
     pub async fn discover(http: &Http, url: &str) -> Result<Self, Error> {
         let metadata_error = |problem: &dyn std::fmt::Display| {
             Error::NoCredentials(format!("the authorization server: {problem}"))
@@ -62,68 +62,67 @@ impl OAuthProvider {
         let request =
             Request::get(url).header(ACCEPT, HeaderValue::from_static("application/json"));
         let request =
-            request.body(Bytes::new()).map_err(|_| metadata_error(&"it has no usable address"))?;
+            request.body(Bytes::new()).map_err(|_| metadata_error(&"its URL is invalid"))?;
         let response = http
             .send(request, &RequestLimits::default())
             .await
             .map_err(|it| metadata_error(&it))?;
         if !response.status().is_success() {
             let status = response.status().as_u16();
-            return Err(metadata_error(&format_args!(
-                "it does not describe itself, HTTP status {status}"
-            )));
+            return Err(metadata_error(&format_args!("it has no metadata, HTTP status {status}")));
         }
         let parsed = serde_json::from_slice::<ServerMetadata>(response.body());
-        let metadata = parsed.map_err(|_| metadata_error(&"its description cannot be read"))?;
-        // Or it could pretend to be another one, whose tokens are worth more.
+        let metadata = parsed.map_err(|_| metadata_error(&"its metadata are invalid"))?;
+        // Otherwise a server could pass itself off as another issuer.
         if !issuer_matches_url(url, &metadata.issuer) {
-            return Err(metadata_error(&"it describes another one"));
+            return Err(metadata_error(&"its metadata name another issuer"));
         }
         Ok(metadata.into())
     }
 
-    /// The server, as a client sees it. Whoever asks for it vouches for the place where it gives
-    /// tokens: it is shown the client's secret.
+    /// Returns the token endpoint for a client. The caller trusts the server: it receives the
+    /// client's secret.
     #[must_use]
     pub fn server(&self, http: Http, client: OAuthClient) -> AuthorizationServer {
         AuthorizationServer::new(http, client, self.token_url.as_str())
             .with_secret_location(self.secret_location)
     }
 
-    /// Lets somebody log in with a browser.
+    /// Creates a login with a browser.
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] when the server has no page for it, or a card names a server that is not
-    /// trusted. One that gives tokens at the origin of its page is, unless the client has a secret; of
-    /// any other one both origins must be among the [servers](OAuthClient::trusted_servers) of the client.
+    /// [`Error::NoCredentials`] if the server has no authorization endpoint, or if a card names a
+    /// server that is not trusted. Without a secret, a server is trusted if its token and
+    /// authorization endpoints have the same origin. Otherwise both origins must be among the
+    /// [trusted servers](OAuthClient::trusted_servers) of the client.
     pub fn code_flow(&self, http: Http, client: OAuthClient) -> Result<CodeFlow, Error> {
         let login_url = self
             .authorization_url
             .as_deref()
-            .ok_or_else(|| missing_feature_error("page to log in at"))?;
+            .ok_or_else(|| missing_feature_error("authorization endpoint"))?;
         self.check_trusted(login_url, &client)?;
         Ok(CodeFlow::new(self.server(http, client), login_url))
     }
 
-    /// Lets somebody log in on another device.
+    /// Creates a login on another device.
     ///
     /// # Errors
-    /// As [`code_flow`](Self::code_flow).
+    /// Those of [`code_flow`](Self::code_flow).
     pub fn device_flow(&self, http: Http, client: OAuthClient) -> Result<DeviceFlow, Error> {
         let url = self
             .device_url
             .as_deref()
-            .ok_or_else(|| missing_feature_error("codes for other devices"))?;
+            .ok_or_else(|| missing_feature_error("device authorization endpoint"))?;
         self.check_trusted(url, &client)?;
         Ok(DeviceFlow::new(self.server(http, client), url))
     }
 
-    /// Whether it may be told what a login that begins at a URL ends with.
+    /// Checks that the token endpoint may receive the result of a login at `login_url`.
     fn check_trusted(&self, login_url: &str, client: &OAuthClient) -> Result<(), Error> {
-        // A card could let somebody log in at one server, and have the code brought to another.
+        // Otherwise a card could start a login at one server and send the code to another.
         let is_same_origin = client.client_secret.is_none()
             && parse_origin(login_url) == parse_origin(&self.token_url);
-        // And a secret is shown wherever a login is begun or ended by us.
+        // Both endpoints receive the secret.
         let untrusted =
             [login_url, &self.token_url].into_iter().find(|url| !client.trusts(url, None));
         let Some(untrusted) =
@@ -131,14 +130,15 @@ impl OAuthProvider {
         else {
             return Ok(());
         };
-        let origin = parse_origin(untrusted).unwrap_or_else(|| "an address that is none".into());
-        let problem = format!("the card has a login at {origin}, which nobody trusts");
+        let origin = parse_origin(untrusted).unwrap_or_else(|| "an invalid URL".into());
+        let problem =
+            format!("the card names the authorization server {origin}, which is not trusted");
         Err(Error::NoCredentials(format!(
-            "{problem}: add it to the servers of the client if you do"
+            "{problem}: if it is yours, add it to `trusted_servers` of the client"
         )))
     }
 
-    /// Whether it may know a grant. Who lists none may know any.
+    /// Returns whether the server supports a grant.
     pub(in crate::credentials) fn supports_grant(&self, grant: &str) -> bool {
         self.supported_grants
             .as_ref()
@@ -150,7 +150,7 @@ fn missing_feature_error(feature: &str) -> Error {
     Error::NoCredentials(format!("the authorization server: it has no {feature}"))
 }
 
-/// What a server says about itself, as it stands there.
+/// Metadata as the server sends them.
 #[derive(Deserialize)]
 struct ServerMetadata {
     issuer: String,
@@ -178,7 +178,7 @@ impl From<ServerMetadata> for OAuthProvider {
     }
 }
 
-/// Whether whoever describes itself at a URL may have this name.
+/// Returns whether the metadata at a URL may name this issuer.
 fn issuer_matches_url(url: &str, issuer: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let expected_issuer = WELL_KNOWN_PATHS.iter().find_map(|well_known_path| {
@@ -192,8 +192,8 @@ fn issuer_matches_url(url: &str, issuer: &str) -> bool {
     }
 }
 
-/// Where servers describe themselves: behind their name, or between its host and its path
-/// (RFC 8414 §3.1).
+/// Returns the well-known URLs of an issuer: below its path, and between its host and its path (RFC
+/// 8414, section 3.1).
 const WELL_KNOWN_PATHS: [&str; 2] =
     ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"];
 

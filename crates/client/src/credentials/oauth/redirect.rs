@@ -1,4 +1,4 @@
-//! Where a browser comes back to, on this machine.
+//! Receiver of the redirect of a login.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -12,19 +12,19 @@ use url::Url;
 
 use crate::error::Error;
 
-/// How long a browser may take to say what it wants.
+/// Time that a browser has to send its request.
 const BROWSER_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest request that is read, in bytes.
+/// Maximum size of a request, in bytes.
 const MAX_REQUEST_BYTES: u64 = 16 * 1024;
 
-/// Where a browser comes back to unless it is said.
+/// Default redirect URI.
 const DEFAULT_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 
 const LOGIN_DONE_MESSAGE: &str = "You are logged in. This page can be closed.";
-const LOGIN_DENIED_MESSAGE: &str = "The login was refused. This page can be closed.";
-const UNKNOWN_PAGE_MESSAGE: &str = "This is not the page of a login.";
+const LOGIN_DENIED_MESSAGE: &str = "The login was denied. This page can be closed.";
+const UNKNOWN_PAGE_MESSAGE: &str = "This page belongs to no login.";
 
-/// A port of this machine that waits for a login.
+/// A port of this machine that waits for the redirect of a login.
 pub(super) struct LoopbackListener {
     listener: TcpListener,
     uri: String,
@@ -32,11 +32,12 @@ pub(super) struct LoopbackListener {
 }
 
 impl LoopbackListener {
-    /// Waits at an address of this machine, or at a free port of it.
+    /// Listens on the redirect URI, or on a free port.
     pub(super) async fn bind(redirect_uri: Option<&str>) -> Result<Self, Error> {
         let redirect_uri = RedirectUri::parse(redirect_uri.unwrap_or(DEFAULT_REDIRECT_URI))?;
-        let bind_error =
-            |error| Error::InvalidSetup(format!("no port to come back to from a login: {error}"));
+        let bind_error = |error| {
+            Error::InvalidSetup(format!("cannot listen for the redirect of a login: {error}"))
+        };
         let listener =
             TcpListener::bind((redirect_uri.address, redirect_uri.port.unwrap_or(0))).await;
         let listener = listener.map_err(bind_error)?;
@@ -48,8 +49,8 @@ impl LoopbackListener {
         &self.uri
     }
 
-    /// The code that a login ends with. Whoever comes without its state is sent away, and waited on
-    /// no longer than it takes to say so.
+    /// Waits for the redirect and returns its code. Requests without the state of the login receive
+    /// an error page.
     pub(super) async fn wait_for_code(self, state: &str) -> Result<Secret, Error> {
         loop {
             let Ok((mut stream, _)) = self.listener.accept().await else { continue };
@@ -70,19 +71,19 @@ impl LoopbackListener {
                 return Ok(Secret::new(code));
             }
             respond(&mut stream, "200 OK", LOGIN_DENIED_MESSAGE).await;
-            let reason = query_parameter("error").unwrap_or_else(|| "for no reason given".into());
+            let reason = query_parameter("error").unwrap_or_else(|| "no reason given".into());
             let reason: String = reason.chars().filter(|it| !it.is_control()).take(64).collect();
-            return Err(Error::NoCredentials(format!("the login was refused: {reason}")));
+            return Err(Error::NoCredentials(format!("the login was denied: {reason}")));
         }
     }
 }
 
-/// An address of this machine.
+/// A redirect URI of this machine.
 #[derive(Debug)]
 struct RedirectUri {
-    /// As it was written: an authorization server compares it letter by letter.
+    /// As configured: authorization servers compare the strings.
     original: String,
-    /// The host, as it was written.
+    /// Host, as configured.
     host: String,
     address: IpAddr,
     port: Option<u16>,
@@ -109,7 +110,7 @@ impl RedirectUri {
         Ok(Self { original: text.to_owned(), host, address, port, path })
     }
 
-    /// The address, with a port where none was written.
+    /// Returns the URI, with the port that is listened on.
     fn with_port(&self, port: u16) -> String {
         match self.port {
             Some(_) => self.original.clone(),
@@ -118,7 +119,7 @@ impl RedirectUri {
     }
 }
 
-/// The address that a browser asks for.
+/// Reads the target of a request.
 async fn read_request_url(stream: &mut TcpStream) -> Option<Url> {
     let mut bytes = Vec::new();
     let mut limited = stream.take(MAX_REQUEST_BYTES);
@@ -140,7 +141,7 @@ async fn respond(stream: &mut TcpStream, status: &str, message: &str) {
         "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\n\
          content-length: {length}\r\nconnection: close\r\n\r\n{page}"
     );
-    // Whoever has gone does not need the page.
+    // The browser may have closed the connection.
     drop(timeout(BROWSER_TIMEOUT, stream.write_all(response.as_bytes())).await);
 }
 

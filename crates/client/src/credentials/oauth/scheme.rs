@@ -1,4 +1,4 @@
-//! What a card says about the authorization server of its agent.
+//! Authorization servers that a card names.
 
 use latimer_outbound::HttpClient as Http;
 use latimer_protocol::card::{OAuth2SecurityScheme, OAuthFlows, SecurityScheme};
@@ -9,9 +9,8 @@ use super::server::SecretLocation;
 use crate::error::Error;
 
 impl OAuthProvider {
-    /// The authorization server that a scheme of a card names, with the addresses of the flow that the
-    /// scheme offers. Those that the card leaves out are asked for where it says that the server
-    /// describes itself.
+    /// Creates the provider of a security scheme, with the endpoints of its flow. Endpoints that
+    /// the card omits are taken from the metadata of the server.
     ///
     /// ```no_run
     /// # use latimer_client::Client;
@@ -22,7 +21,7 @@ impl OAuthProvider {
     /// let card = Client::builder("https://agents.example").card().await?;
     /// if let Some(scheme) = card.security_schemes.get("login") {
     ///     let provider = OAuthProvider::from_scheme(&http, scheme).await?;
-    ///     let flow = provider.device_flow(http, OAuthClient::new("our name there"))?;
+    ///     let flow = provider.device_flow(http, OAuthClient::new("my-client-id"))?;
     /// #   drop(flow);
     /// }
     /// # Ok(())
@@ -30,8 +29,8 @@ impl OAuthProvider {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] when the scheme has nothing to do with authorization servers, or neither
-    /// it nor its server says what is needed.
+    /// [`Error::NoCredentials`] if the scheme does not use an authorization server, or neither it
+    /// nor the server's metadata contain the required endpoints.
     pub async fn from_scheme(http: &Http, scheme: &SecurityScheme) -> Result<Self, Error> {
         let provider = match scheme {
             SecurityScheme::OpenIdConnect(it) => {
@@ -41,7 +40,7 @@ impl OAuthProvider {
             SecurityScheme::ApiKey(_)
             | SecurityScheme::HttpAuth(_)
             | SecurityScheme::MutualTls(_) => {
-                let problem = "the scheme of the card wants no token of an authorization server";
+                let problem = "the scheme does not use an authorization server";
                 return Err(Error::NoCredentials(problem.into()));
             }
         };
@@ -57,7 +56,7 @@ impl OAuthProvider {
             return Ok(declared);
         }
         let url = scheme.oauth2_metadata_url.as_deref().ok_or_else(|| {
-            let problem = "the card does not say where tokens are got, nor who knows";
+            let problem = "the card names neither a token endpoint nor a server with metadata";
             Error::NoCredentials(problem.into())
         })?;
         let discovered = Self::discover(http, url).await?;
@@ -73,7 +72,7 @@ impl OAuthProvider {
 
 const CLIENT_CREDENTIALS: &str = "client_credentials";
 
-/// What a flow says about its server. Addresses that it leaves out are empty.
+/// Endpoints of a flow; empty if the card omits them.
 fn provider_from_flow(flows: &OAuthFlows) -> Result<OAuthProvider, Error> {
     let provider = |grant: &str, token_url: &str| OAuthProvider {
         token_url: token_url.to_owned(),
@@ -94,13 +93,13 @@ fn provider_from_flow(flows: &OAuthFlows) -> Result<OAuthProvider, Error> {
             Ok(OAuthProvider { device_url, ..provider(device::GRANT_TYPE, &it.token_url) })
         }
         OAuthFlows::Implicit(_) | OAuthFlows::Password(_) => {
-            let problem = "the card offers a flow that nobody should follow any more";
+            let problem = "the card offers only an obsolete OAuth flow";
             Err(Error::NoCredentials(problem.into()))
         }
     }
 }
 
-/// An address, if it is one.
+/// Returns a URL if it is valid.
 fn non_empty(url: &str) -> Option<String> {
     (!url.is_empty()).then(|| url.to_owned())
 }

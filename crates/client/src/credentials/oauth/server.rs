@@ -1,4 +1,4 @@
-//! The authorization server: where tokens are got.
+//! The token endpoint of an authorization server.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,25 +18,25 @@ use crate::credentials::sensitive_header;
 use crate::error::Error;
 use crate::transport::parse_origin;
 
-/// How much of the text of an error response an error shows.
+/// Maximum length of the server's error text in an error.
 const MAX_DISPLAYED_CHARS: usize = 120;
 
-/// What an authorization server knows us as.
+/// Registration of a client with an authorization server.
 #[derive(Clone, Debug)]
 pub struct OAuthClient {
-    /// Our name there.
+    /// OAuth client id registered with the authorization server.
     pub client_id: String,
-    /// What proves it; none for programs that cannot keep a secret.
+    /// OAuth client secret; `None` for public clients.
     pub client_secret: Option<Secret>,
-    /// What to ask for.
+    /// Scopes to request.
     pub scopes: Vec<String>,
-    /// The authorization servers that may be shown the secret, each by any URL of its origin. One at
-    /// the agent's own origin may be shown it without.
+    /// Authorization servers that may receive the secret, each as any URL of its origin. A server
+    /// at the agent's own origin may always receive it.
     pub trusted_servers: Vec<String>,
 }
 
 impl OAuthClient {
-    /// A client of this name, without a secret.
+    /// Creates a public client with default scopes.
     pub fn new(client_id: impl Into<String>) -> Self {
         Self {
             client_id: client_id.into(),
@@ -46,7 +46,7 @@ impl OAuthClient {
         }
     }
 
-    /// Whether the server at a URL may be shown the secret, for an agent of this origin.
+    /// Returns whether the server at a URL may receive the secret, for an agent at this origin.
     pub(in crate::credentials) fn trusts(&self, url: &str, agent_origin: Option<&str>) -> bool {
         let Some(server_origin) = parse_origin(url) else { return false };
         agent_origin == Some(&*server_origin)
@@ -57,7 +57,7 @@ impl OAuthClient {
     }
 }
 
-/// An authorization server, as one client sees it. Cheap to clone.
+/// Token endpoint for one client. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AuthorizationServer {
     http: Http,
@@ -66,19 +66,19 @@ pub struct AuthorizationServer {
     secret_location: SecretLocation,
 }
 
-/// Where the secret of a client goes (RFC 6749 §2.3.1).
+/// Where the client secret is sent (RFC 6749, section 2.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SecretLocation {
-    /// Into the `Authorization` header.
+    /// In the `Authorization` header.
     #[default]
     Header,
-    /// Into the form.
+    /// In the form.
     Form,
 }
 
 impl AuthorizationServer {
-    /// The server that gives tokens at an address. Whoever names it vouches for it: it is shown the
-    /// client's secret.
+    /// Creates the token endpoint at `token_url`. The caller trusts the server: it receives the client
+    /// secret.
     #[must_use]
     pub fn new(http: Http, client: OAuthClient, token_url: impl Into<String>) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl AuthorizationServer {
         }
     }
 
-    /// The same server, which reads the client's secret in the form and not in a header.
+    /// Sends the client secret in the form instead of the header.
     #[must_use]
     pub fn with_secret_in_form(self) -> Self {
         self.with_secret_location(SecretLocation::Form)
@@ -103,12 +103,12 @@ impl AuthorizationServer {
         &self.client
     }
 
-    /// Asks for a token.
+    /// Requests a token.
     pub(super) async fn request_token(&self, form: &[(&str, &str)]) -> Result<Token, TokenError> {
         self.post_form::<TokenResponse>(&self.token_url, form).await?.into_token()
     }
 
-    /// Posts a form, with what we are known by.
+    /// Sends a form with the credentials of the client.
     pub(super) async fn post_form<T: DeserializeOwned>(
         &self,
         url: &str,
@@ -122,10 +122,10 @@ impl AuthorizationServer {
         })?;
         let (status, body) = (response.status(), response.body());
         if status.is_success() {
-            let malformed = |_| TokenError::other(&"its answer is not what the grant asks for");
+            let malformed = |_| TokenError::other(&"its response is not that of a token endpoint");
             return serde_json::from_slice(body).map_err(malformed);
         }
-        let problem = format!("it answers HTTP status {status}");
+        let problem = format!("it returned HTTP status {status}");
         match serde_json::from_slice::<ErrorResponse>(body) {
             _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
                 Err(TokenError::Transient(problem))
@@ -152,12 +152,13 @@ impl AuthorizationServer {
             }
             None => None,
         };
-        // Whoever is not named by a header is by the form; some forms want the name anyway.
+        // The form identifies a client that the header does not; some forms require the id in any
+        // case.
         if authorization.is_none() && !form.iter().any(|(name, _)| *name == "client_id") {
             body.append_pair("client_id", client_id);
         }
         let invalid_url =
-            |_| Error::InvalidSetup("the authorization server has no usable address".into());
+            |_| Error::InvalidSetup("the URL of the token endpoint is invalid".into());
         let body = Bytes::from(body.finish());
         let mut request = Request::post(url).body(body).map_err(invalid_url)?;
         let headers = request.headers_mut();
@@ -169,26 +170,26 @@ impl AuthorizationServer {
     }
 }
 
-/// A name and a secret, as a header shows them.
+/// Encodes client id and secret for the header.
 fn basic_authorization(client_id: &str, client_secret: &Secret) -> Result<HeaderValue, Error> {
     let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encode(client_id), encode(client_secret.reveal()));
     sensitive_header(&format!("Basic {}", STANDARD.encode(pair)))
 }
 
-/// Why there is no token. Its words are those of the server, made safe to show.
+/// Why a token request failed. Texts of the server are truncated and contain no control characters.
 #[derive(Clone, Debug)]
 pub(super) enum TokenError {
-    /// What the server said.
+    /// Error response of the server.
     Denied {
-        /// The code of RFC 6749 §5.2 or RFC 8628 §3.5.
+        /// Code of RFC 6749, section 5.2, or RFC 8628, section 3.5.
         code: String,
-        /// What it means, for people.
+        /// Human-readable description.
         description: Option<String>,
     },
-    /// The server did not answer, or not now: it may later.
+    /// The server did not answer or is temporarily unavailable.
     Transient(String),
-    /// Anything else.
+    /// Any other failure.
     Other(String),
 }
 
@@ -218,7 +219,7 @@ struct ErrorResponse {
     error_description: Option<String>,
 }
 
-/// What a server grants.
+/// Successful response of the token endpoint.
 #[derive(Deserialize)]
 struct TokenResponse {
     access_token: Secret,
@@ -235,22 +236,24 @@ impl TokenResponse {
         let lifetime = self.expires_in.map(Duration::from_secs);
         let expires_at = lifetime.and_then(|it| SystemTime::now().checked_add(it));
         let token = Token::new(self.access_token, expires_at, self.refresh_token);
-        token.map_err(|_| TokenError::other(&"its token fits into no header"))
+        token.map_err(|_| {
+            TokenError::other(&"its token contains characters that are invalid in headers")
+        })
     }
 }
 
-/// A token.
+/// An access token.
 #[derive(Clone, Debug)]
 pub(in crate::credentials) struct Token {
-    /// As it is shown.
+    /// Value of the `Authorization` header.
     pub(in crate::credentials) header: HeaderValue,
-    /// As it was got.
+    /// Token without a prefix.
     pub(super) access_token: Secret,
-    /// When it expires; never if nobody said.
+    /// Expiry; none if the server declares none.
     pub(super) expires_at: Option<SystemTime>,
-    /// What to get the next one with.
+    /// Refresh token.
     pub(super) refresh_token: Option<Secret>,
-    /// Until when it is shown.
+    /// Time until which the token is used.
     renew_at: Option<Instant>,
 }
 
@@ -263,7 +266,7 @@ impl Token {
         let header = sensitive_header(&format!("Bearer {}", access_token.reveal()))?;
         let now = SystemTime::now();
         let lifetime = expires_at.map(|it| it.duration_since(now).unwrap_or_default());
-        // Renewed early, so that it does not expire on its way.
+        // Renewed early, so that it does not expire in transit.
         let usable_for =
             lifetime.map(|it| it.saturating_sub((it / 10).min(Duration::from_secs(60))));
         let renew_at = usable_for.and_then(|it| Instant::now().checked_add(it));

@@ -1,4 +1,4 @@
-//! Tokens that are renewed, once, however many need them.
+//! Tokens that are renewed once for all callers.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,16 @@ use latimer_protocol::Secret;
 use super::server::{AuthorizationServer, Token, TokenError};
 use crate::error::Error;
 
-/// A source of tokens. Cheap to clone; clones share the token.
+/// Source of access tokens. Cheap to clone; clones share the token.
 ///
-/// A token is got when it is first needed, and renewed when it has expired or was refused. All who
-/// need it meanwhile wait for the one request.
+/// The first call that needs a token requests it. It is renewed once it has expired or was
+/// rejected; concurrent callers wait for the same request.
 #[derive(Clone)]
 pub struct TokenSource(Arc<Inner>);
 
 struct Inner {
     server: AuthorizationServer,
-    /// Whether we get tokens by ourselves, or somebody had to log in.
+    /// Whether the source obtains tokens by itself or needs a login.
     uses_client_credentials: bool,
     state: Mutex<State>,
 }
@@ -33,36 +33,36 @@ struct State {
 
 type Renewal = Shared<BoxFuture<'static, Result<Arc<Token>, TokenError>>>;
 
-/// What is kept of tokens between two runs of a program. Both tokens are as secret as a password.
+/// Tokens to store between two runs of a program. Both tokens are secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedTokens {
-    /// The token that is shown; none when there is none that is good for all we know.
+    /// Access token; none if no valid one is known.
     pub access_token: Option<Secret>,
-    /// When it expires; never if the server has not said.
+    /// Expiry; none if the server declared none.
     pub expires_at: Option<SystemTime>,
-    /// What the next one is got with.
+    /// Refresh token.
     pub refresh_token: Option<Secret>,
 }
 
 impl TokenSource {
-    /// Tokens for the client itself: the grant of client credentials.
+    /// Creates a source with the client credentials grant.
     #[must_use]
     pub fn client_credentials(server: AuthorizationServer) -> Self {
         let state = Mutex::new(State { token: None, refresh_token: None, renewal: None });
         Self(Arc::new(Inner { server, uses_client_credentials: true, state }))
     }
 
-    /// Tokens for somebody who logged in.
+    /// Creates a source from the token of a login.
     pub(super) fn from_login(server: AuthorizationServer, token: Token) -> Self {
         let refresh_token = token.refresh_token.clone();
         let state = State { token: Some(token.into()), refresh_token, renewal: None };
         Self(Arc::new(Inner { server, uses_client_credentials: false, state: Mutex::new(state) }))
     }
 
-    /// Tokens that were [saved](Self::save) after somebody had logged in: nobody has to log in again.
+    /// Creates a source from [saved](Self::save) tokens, without another login.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when the token holds characters that no header can carry.
+    /// [`Error::InvalidSetup`] if the token contains characters that are invalid in headers.
     pub fn restore(server: AuthorizationServer, saved: SavedTokens) -> Result<Self, Error> {
         let SavedTokens { access_token, expires_at, refresh_token } = saved;
         let token =
@@ -75,8 +75,8 @@ impl TokenSource {
         })))
     }
 
-    /// What there is now, to be [restored](Self::restore) later. Renewing may replace all of it: save
-    /// it again before the program ends.
+    /// Returns the current tokens, to be [restored](Self::restore) later. A renewal may replace all
+    /// of them: save them again before the program ends.
     #[must_use]
     pub fn save(&self) -> SavedTokens {
         let state = self.lock_state();
@@ -88,7 +88,7 @@ impl TokenSource {
         }
     }
 
-    /// A token that is good.
+    /// Returns a valid token, and requests one if necessary.
     pub(in crate::credentials) async fn token(&self) -> Result<Arc<Token>, Error> {
         let renewal = {
             let mut state = self.lock_state();
@@ -105,7 +105,7 @@ impl TokenSource {
         };
         let result = renewal.clone().await;
         let mut state = self.lock_state();
-        // The first to come back puts it down for all.
+        // The first caller to finish clears the request for all.
         if state.renewal.as_ref().is_some_and(|it| it.ptr_eq(&renewal)) {
             state.renewal = None;
             if let Ok(token) = &result {
@@ -116,7 +116,7 @@ impl TokenSource {
         Ok(result?)
     }
 
-    /// Takes back a token that was refused, unless another one has taken its place already.
+    /// Discards a rejected token, unless it was replaced already.
     pub(in crate::credentials) fn invalidate(&self, token: &Arc<Token>) {
         let mut state = self.lock_state();
         if state.token.as_ref().is_some_and(|it| Arc::ptr_eq(it, token)) {
@@ -125,7 +125,7 @@ impl TokenSource {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, State> {
-        // Every change of it is one assignment.
+        // Each change is a single assignment.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -140,12 +140,11 @@ async fn renew_token(
         match server.request_token(&form).await {
             Ok(token) => return Ok(token.into()),
             Err(error) if !uses_client_credentials => return Err(error),
-            // It may have expired as well.
+            // The refresh token may have expired, too.
             Err(_) => {}
         }
     } else if !uses_client_credentials {
-        let message =
-            "the token is no longer good, and there is none to renew it with: log in again";
+        let message = "the token has expired and cannot be renewed: log in again";
         return Err(TokenError::other(&message));
     }
     let scope = server.client().scopes.join(" ");
@@ -177,7 +176,7 @@ mod tests {
         let tokens = TokenSource::from_login(server, token("new"));
         let old = Arc::new(token("old"));
         tokens.invalidate(&old);
-        let new = tokens.lock_state().token.clone().expect("a token that nobody refused");
+        let new = tokens.lock_state().token.clone().expect("a token");
         tokens.invalidate(&new);
         assert!(tokens.lock_state().token.is_none());
         assert!(

@@ -1,8 +1,7 @@
 //! gRPC.
 //!
-//! Whether a connection lives is found out by the pings of HTTP/2. A stream of gRPC has no comments: one
-//! that tells nothing for longer than the limit is given up, and whoever follows its task subscribes
-//! again.
+//! Pings of HTTP/2 detect dead connections. Streams of gRPC have no comments, so one without events
+//! for longer than the idle timeout fails, and a follower subscribes again.
 
 mod tonic_channel;
 mod v0_3;
@@ -36,7 +35,7 @@ use crate::credentials::RequestCredentials;
 use crate::error::Error;
 use tonic_channel::TonicChannel;
 
-/// Calls an agent over gRPC: 1.0 and 0.3.
+/// Transport over gRPC, for 1.0 and 0.3.
 #[derive(Clone, Debug)]
 pub struct Grpc {
     endpoint: Endpoint,
@@ -45,21 +44,21 @@ pub struct Grpc {
 }
 
 impl Grpc {
-    /// A transport to an endpoint. The HTTP client of the wire must speak HTTP/2.
+    /// Creates a transport to an endpoint. The HTTP client of the channel must use HTTP/2.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] when the version has no gRPC.
+    /// [`Error::InvalidSetup`] if the version has no gRPC.
     pub fn new(endpoint: Endpoint, channel: HttpChannel) -> Result<Self, Error> {
         if grpc::service(endpoint.version()).is_none() {
-            let problem = format!("A2A {} is not spoken over gRPC", endpoint.version());
+            let problem = format!("A2A {} does not exist over gRPC", endpoint.version());
             return Err(Error::InvalidSetup(problem));
         }
         let origin = endpoint.origin().parse();
-        let origin = origin.map_err(|_| Error::InvalidSetup("the address has no host".into()))?;
+        let origin = origin.map_err(|_| Error::InvalidSetup("the URL has no host".into()))?;
         Ok(Self { endpoint, channel, origin })
     }
 
-    /// One call, ready to be made.
+    /// Prepares a call: headers, credentials and path.
     async fn prepare(
         &self,
         call: &Call,
@@ -70,12 +69,12 @@ impl Grpc {
         insert_call_headers(&mut headers, &call.context, version)?;
         let credentials = self.channel.credentials_for(&self.endpoint, options).await?;
         if credentials.has_query_parameters() {
-            let problem = "the API key goes into a query, and gRPC has none";
+            let problem = "the card requires the API key in the query, which gRPC does not have";
             return Err(Error::NoCredentials(problem.into()));
         }
         credentials.apply_to_headers(&mut headers);
         let path = grpc::path(call.request.operation(), version).ok_or_else(|| {
-            let message = format!("A2A {version} has no such operation over gRPC");
+            let message = format!("A2A {version} does not have this operation over gRPC");
             latimer_protocol::Error::new(ErrorKind::UnsupportedOperation, message)
         })?;
         let path = path.parse().map_err(|_| latimer_protocol::Error::internal())?;
@@ -86,7 +85,7 @@ impl Grpc {
         Ok((Rpc { grpc: self, limits, client, path, headers }, credentials))
     }
 
-    /// What a failed call amounts to: something the agent said, or something on the way to it.
+    /// Converts the status of a failed call: an error of the agent, or of the connection.
     fn status_error(&self, status: &Status, limits: &CallLimits) -> Error {
         let mut source = status.source();
         while let Some(error) = source {
@@ -103,7 +102,7 @@ impl Grpc {
         latimer_protocol::Error::from_grpc(&status).into()
     }
 
-    /// A failure that somebody else holds: the same again, with its words for a source.
+    /// Copies an error of the HTTP client, which tonic owns.
     fn request_error(&self, error: &RequestError, limits: &CallLimits) -> Error {
         let source = || error.to_string().into();
         let copy = match error {
@@ -122,7 +121,7 @@ impl Grpc {
     }
 }
 
-/// One call, ready to be made.
+/// A call with its headers and path.
 struct Rpc<'a> {
     grpc: &'a Grpc,
     limits: CallLimits,
@@ -142,7 +141,7 @@ impl Rpc<'_> {
         ready.map_err(|error| self.grpc.request_error(&error, &self.limits))
     }
 
-    /// Asks, and reads the one answer.
+    /// Sends a message and reads the single reply.
     async fn unary<M, R, T>(mut self, message: M) -> Result<(T, Vec<String>), Error>
     where
         M: Message + Default + Send + Sync + 'static,
@@ -228,7 +227,7 @@ impl Grpc {
     }
 }
 
-/// The number of an event, where the extension for it is active.
+/// Returns the revision of an event, from the metadata of the cursor extension.
 fn event_revision(event: &StreamResponse) -> Option<Revision> {
     let metadata = match event {
         StreamResponse::Task(it) => &it.metadata,
@@ -237,7 +236,7 @@ fn event_revision(event: &StreamResponse) -> Option<Revision> {
         StreamResponse::ArtifactUpdate(it) => &it.metadata,
     };
     let number = metadata.get(parameters::CURSOR_EXTENSION)?;
-    // In protobuf all numbers are doubles.
+    // Numbers of protobuf structs are doubles.
     let number = number.as_u64().or_else(|| number.as_f64().map(|it| it as u64))?;
     Some(Revision::new(number))
 }
@@ -265,7 +264,7 @@ impl Transport for Grpc {
     }
 }
 
-/// What a call of either package comes to.
+/// Result of a call in either package.
 type ExchangeResult = Result<(ReplyKind<Error>, Vec<String>), Error>;
 
 impl_service!(Grpc);

@@ -1,4 +1,4 @@
-//! The guarded HTTP client, as tonic wants it.
+//! The guarded HTTP client as a tonic service.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,7 +7,7 @@ use http::{Request, Response};
 use latimer_outbound::{Body, HttpClient, RequestError};
 use tower_service::Service;
 
-/// Carries the frames of gRPC over the guarded client.
+/// Sends the requests of tonic over the guarded client.
 #[derive(Clone, Debug)]
 pub(super) struct TonicChannel(HttpClient);
 

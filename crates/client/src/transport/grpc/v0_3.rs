@@ -1,4 +1,4 @@
-//! The messages of `a2a.v1`.
+//! Calls of the package `a2a.v1`, which is that of 0.3.
 
 use latimer_pb::v0_3 as pb;
 use latimer_protocol::card::AgentCard;
@@ -68,7 +68,7 @@ pub(super) async fn exchange(rpc: Rpc<'_>, request: &Request) -> ExchangeResult 
             let (it, active) = rpc.unary::<_, pb::AgentCard, AgentCard>(message).await?;
             (Reply::Card(it.into()), active)
         }
-        // It has no path here, and so no call that was ready.
+        // Unreachable: `Grpc::prepare` rejects operations without a path.
         Request::GetAgentCard => return Err(latimer_protocol::Error::internal().into()),
     };
     Ok((ReplyKind::Single(reply), extensions))

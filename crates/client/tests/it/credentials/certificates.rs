@@ -1,4 +1,4 @@
-//! Certificates: whose are believed, and whom ours is shown to.
+//! Certificates of servers, and client certificates.
 
 use latimer_client::{Client, CredentialSet, Error, user_message};
 use latimer_protocol::SendMessageResponse;
@@ -21,12 +21,12 @@ struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
     fn new() -> Self {
-        let mut params = certificate_params("ours");
+        let mut params = certificate_params("client");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// A certificate and its key, in PEM.
+    /// Returns a certificate and its key, in PEM.
     fn sign(&self, name: &str, purpose: ExtendedKeyUsagePurpose) -> (String, String) {
         let mut params = certificate_params(name);
         params.subject_alt_names = vec![SanType::DnsName("localhost".try_into().unwrap())];
@@ -42,7 +42,7 @@ fn certificate_params(name: &str) -> CertificateParams {
     params
 }
 
-/// A server that only speaks to those who show a certificate, and tells them their name.
+/// A server that requires client certificates and returns their names.
 async fn mtls_server(authority: &Authority, dir: &TempDir) -> RunningServer {
     let path = |name: &str| dir.path().join(name);
     let (certificate, key) = authority.sign("server", ExtendedKeyUsagePurpose::ServerAuth);
@@ -64,7 +64,7 @@ async fn client_certificate_authenticates_over_every_binding() {
     let url = format!("https://localhost:{}", server.address().port());
     let (certificate, key) = authority.sign("alice", ExtendedKeyUsagePurpose::ClientAuth);
     let builder = || Client::builder(&url).root_certificates(authority.0.pem());
-    assert!(builder().connect().await.is_err(), "nobody is let in without a certificate");
+    assert!(builder().connect().await.is_err(), "the server requires a certificate");
     for (binding, version) in PAIRS.into_iter().filter(|(_, it)| it.as_str() != "0.1") {
         let builder = builder()
             .client_certificate(certificate.clone(), key.clone())

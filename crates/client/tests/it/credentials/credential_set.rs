@@ -1,4 +1,4 @@
-//! The card chooses what is shown.
+//! Selection of credentials that satisfy a card.
 
 use latimer_client::credentials::oauth::OAuthClient;
 use latimer_client::{Client, CredentialSet, Error, user_message};
@@ -21,7 +21,7 @@ fn credential_set() -> CredentialSet {
     }
 }
 
-/// An agent whose card wants this, and that gives tokens too.
+/// An agent whose card has these requirements, and which is an authorization server, too.
 async fn agent_requiring(schemes: Value, requirements: Value) -> Stub {
     Stub::start(move |request| {
         let origin = format!("http://{}", request.header("host").unwrap());
@@ -50,7 +50,7 @@ async fn agent_requiring(schemes: Value, requirements: Value) -> Stub {
 
 const WELL_KNOWN: &str = "/.well-known/openid-configuration";
 
-/// What a provider of the agent's origin says about itself.
+/// Metadata of a provider at the origin of the agent.
 fn provider_metadata(origin: &str, name: &str) -> Value {
     let (mut issuer, mut token) = (format!("{origin}{name}"), format!("{origin}/token"));
     let mut grants = json!(["authorization_code", "client_credentials"]);
@@ -133,11 +133,11 @@ async fn unsatisfiable_requirement_is_reported() {
         (json!([requirement(&["bearer"])]), "\"bearer\" needs a bearer token"),
         (json!([requirement(&["key", "mtls"])]), "\"mtls\" needs a client certificate"),
         (json!([requirement(&["unknown"])]), "does not say what \"unknown\" is"),
-        (json!([requirement(&["thief"])]), "that is trusted with the client's secret"),
-        (json!([requirement(&["oidc-thief"])]), "that is trusted with the client's secret"),
-        (json!([requirement(&["undescribed"])]), "a provider that says what it is"),
-        (json!([requirement(&["oidc-impostor"])]), "a provider that says what it is"),
-        (json!([requirement(&["oidc-for-people"])]), "somebody to log in first"),
+        (json!([requirement(&["thief"])]), "that may receive the client's secret"),
+        (json!([requirement(&["oidc-thief"])]), "that may receive the client's secret"),
+        (json!([requirement(&["undescribed"])]), "an authorization server with metadata"),
+        (json!([requirement(&["oidc-impostor"])]), "an authorization server with metadata"),
+        (json!([requirement(&["oidc-for-people"])]), "a user who logs in"),
     ] {
         let agent = agent_requiring(schemes(), requirements).await;
         let error = Client::builder(agent.url())

@@ -1,4 +1,4 @@
-//! Tokens are got by every grant, renewed once for all who need them, and shown where they belong.
+//! Tokens from each grant: requested once, renewed once, and sent to one origin.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,12 +22,12 @@ use crate::support::{Stub, StubResponse, allow_loopback};
 
 const SECRET: &str = "s3cret of the client";
 
-/// What a form says.
+/// Parses a form.
 pub(super) fn form(body: &str) -> HashMap<String, String> {
     url::form_urlencoded::parse(body.as_bytes()).into_owned().collect()
 }
 
-/// A server that numbers the tokens it grants, each good for so many seconds.
+/// A server that numbers its tokens, each valid for `seconds`.
 pub(super) async fn token_server(seconds: u64) -> Stub {
     let count = AtomicUsize::new(1);
     Stub::start(move |request| {
@@ -49,7 +49,7 @@ pub(super) async fn token_server(seconds: u64) -> Stub {
     .await
 }
 
-/// An agent that knows some tokens.
+/// An agent that accepts these tokens.
 pub(super) async fn agent_accepting(is_good: fn(&str) -> bool) -> Stub {
     Stub::start(move |request| {
         let token = request.header("authorization").and_then(|it| it.strip_prefix("Bearer "));
@@ -105,7 +105,7 @@ async fn concurrent_calls_renew_rejected_token_once() {
     let calls = join_all((0..100).map(|_| client.send(user_message("hello")))).await;
     assert!(calls.iter().all(Result::is_ok), "{:?}", calls.iter().find(|it| it.is_err()));
     let requests = token_server.requests();
-    assert_eq!(requests.len(), 2, "one that was refused, and one for all");
+    assert_eq!(requests.len(), 2, "one rejected request and one renewal");
     assert_eq!(form(&requests[1].body)["refresh_token"], "refresh-1");
 }
 
@@ -132,7 +132,7 @@ async fn granted_token_is_sent_only_to_its_origin() {
         agent.requests().iter().any(|it| it.full_text().contains("token-1")),
         "shown at its own"
     );
-    assert_eq!(other_agent.requests().len(), 1, "no message follows a redirect");
+    assert_eq!(other_agent.requests().len(), 1, "the message does not follow the redirect");
     for request in other_agent.requests() {
         assert!(!request.full_text().contains("token-") && !request.full_text().contains("s3cret"));
         assert_eq!(request.header("authorization"), None);
@@ -170,7 +170,7 @@ async fn token_error_text_is_sanitized() {
     assert!(agent.requests().is_empty(), "nothing is sent without a token");
 }
 
-/// What a browser brings back from the page of a login.
+/// Returns the parameters that the login page passes to the redirect.
 pub(super) async fn send_redirect(url: &str, parameters: &[(&str, &str)]) {
     let mut target = Url::parse(url).unwrap();
     target.query_pairs_mut().extend_pairs(parameters);
@@ -233,7 +233,7 @@ async fn login_can_be_completed_manually_denied_or_timed_out() {
     assert!(login.url.contains("redirect_uri=https%3A%2F%2Fus.example%2Fback"), "{}", login.url);
     assert!(!format!("{login:?}").contains(login.verifier.reveal()));
     let error = flow.finish(&login, "code", "another state").await.unwrap_err();
-    assert!(error.to_string().contains("not that of this login"), "{error}");
+    assert!(error.to_string().contains("belongs to another login"), "{error}");
     flow.finish(&login, "code", login.state.reveal()).await.unwrap();
     assert_eq!(form(&token_server.requests()[0].body)["code_verifier"], login.verifier.reveal());
 
@@ -247,7 +247,7 @@ async fn login_can_be_completed_manually_denied_or_timed_out() {
     let error = flow.interactive(Duration::from_secs(30), deny).await.unwrap_err();
     assert!(error.to_string().contains("access_denied"), "{error}");
     let error = flow.interactive(Duration::from_millis(50), |_| {}).await.unwrap_err();
-    assert!(error.to_string().contains("nobody has logged in"), "{error}");
+    assert!(error.to_string().contains("was not finished in time"), "{error}");
 }
 
 #[tokio::test]

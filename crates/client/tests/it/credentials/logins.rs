@@ -1,4 +1,4 @@
-//! Logins are kept, come back to where they should, and outlast a server that is away.
+//! Saved logins, redirect URIs, and logins while the server is unavailable.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
@@ -34,7 +34,7 @@ async fn saved_login_survives_restart() {
         TokenSource::restore(authorization_server(&token_server, false), saved.clone()).unwrap();
     assert_eq!(restored.save(), saved);
     client_with(&agent, restored).send(user_message("hello")).await.unwrap();
-    assert_eq!(token_server.requests().len(), 1, "nobody logs in again");
+    assert_eq!(token_server.requests().len(), 1, "no second login");
 
     let expired = SavedTokens { expires_at: Some(SystemTime::UNIX_EPOCH), ..saved };
     let restored =
@@ -65,7 +65,7 @@ async fn redirect_uri_is_configurable_and_must_be_local() {
     let redirect_uri = Url::parse(&form(&token_server.requests()[0].body)["redirect_uri"]).unwrap();
     assert_eq!((redirect_uri.host_str(), redirect_uri.path()), (Some("localhost"), "/back/here"));
 
-    // A port that is taken shows that no other one is used.
+    // The port is taken, so an error shows that no other port was tried.
     let occupied = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}/back", occupied.local_addr().unwrap());
     let error = flow.clone().redirect_uri(uri).interactive(limit, |_| {}).await.unwrap_err();
@@ -75,7 +75,7 @@ async fn redirect_uri_is_configurable_and_must_be_local() {
     assert!(matches!(&error, Error::InvalidSetup(it) if it.contains("of this machine")), "{error}");
 }
 
-/// A server that gives codes, and answers otherwise as a test wants.
+/// A server with device codes, whose other responses the test defines.
 async fn device_flow(
     expires_in: u64,
     respond: impl Fn(usize) -> StubResponse + Send + Sync + 'static,

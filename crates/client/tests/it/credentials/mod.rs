@@ -1,4 +1,4 @@
-//! What is shown, and where it never is.
+//! Which credentials are sent, and to which origin.
 
 mod certificates;
 mod credential_set;
@@ -69,7 +69,7 @@ async fn credentials_are_not_sent_to_another_origin_in_the_card() {
         assert!(!request.full_text().contains(TOKEN), "{}", request.full_text());
     }
 
-    // Unless it is for it.
+    // Unless the credentials are bound to that origin.
     let builder = Client::builder(agent.url()).guard_rules(allow_loopback());
     let client = builder.credentials_for(other_agent.url(), credentials()).connect().await.unwrap();
     client.send(user_message("hello")).await.unwrap();
@@ -87,7 +87,7 @@ async fn credentials_do_not_follow_cross_origin_redirects() {
         let target = other_agent.url();
         let agent = Stub::start(move |request| {
             let location = format!("location: {target}{}\r\n", request.path);
-            // A card that is not for everybody is asked for with the token.
+            // A card that is not public is requested with the token.
             match request.method.as_str() {
                 "GET" if request.header("authorization").is_none() => {
                     StubResponse::with_headers(401, "", "")

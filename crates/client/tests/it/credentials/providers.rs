@@ -1,4 +1,4 @@
-//! Authorization servers: as they describe themselves, and as cards name them.
+//! Authorization servers with metadata, and those that cards name.
 
 use latimer_client::credentials::oauth::{OAuthClient, OAuthProvider, TokenSource};
 use latimer_client::outbound::{Guard, HttpClient as Http};
@@ -22,7 +22,7 @@ fn confidential_client() -> OAuthClient {
     OAuthClient { client_secret: Some(Secret::new("s3cret")), ..public_client() }
 }
 
-/// A server that describes itself, in part as a test wants, and gives tokens.
+/// A server with metadata, in part defined by the test, and a token endpoint.
 async fn metadata_server(overrides: Value) -> Stub {
     Stub::start(move |request| {
         let origin = format!("http://{}", request.header("host").unwrap());
@@ -71,7 +71,7 @@ async fn metadata_of_another_issuer_is_rejected() {
     for document in ["openid-configuration", "oauth-authorization-server", "oauth-something"] {
         let url = format!("{}/.well-known/{document}", server.url());
         let error = OAuthProvider::discover(&http(), &url).await.unwrap_err();
-        assert!(error.to_string().contains("describes another one"), "{document}: {error}");
+        assert!(error.to_string().contains("name another issuer"), "{document}: {error}");
     }
 }
 
@@ -102,7 +102,11 @@ async fn provider_is_built_from_card_scheme() {
             provider.code_flow(http(), public_client()).unwrap().start("https://us.example/");
         assert!(login.unwrap().url.starts_with(&format!("{origin}{want}?")), "{want}");
     }
-    assert_eq!(server.requests().len(), 1, "only what the card leaves out is asked for");
+    assert_eq!(
+        server.requests().len(),
+        1,
+        "metadata are fetched only if the card omits an endpoint"
+    );
 
     let device = scheme(json!({"deviceCode": {}}), Some(&metadata_url));
     let provider = OAuthProvider::from_scheme(&http(), &device).await.unwrap();
@@ -122,9 +126,9 @@ async fn provider_is_built_from_card_scheme() {
 async fn scheme_without_required_urls_is_an_error() {
     let key = json!({"apiKeySecurityScheme": {"location": "header", "name": "X-Key"}});
     for (scheme, want) in [
-        (serde_json::from_value(key).unwrap(), "wants no token"),
-        (scheme(json!({"authorizationCode": {}}), None), "does not say where tokens are got"),
-        (scheme(json!({"password": {}}), None), "nobody should follow"),
+        (serde_json::from_value(key).unwrap(), "does not use an authorization server"),
+        (scheme(json!({"authorizationCode": {}}), None), "names neither a token endpoint"),
+        (scheme(json!({"password": {}}), None), "obsolete OAuth flow"),
     ] {
         let error = OAuthProvider::from_scheme(&http(), &scheme).await.unwrap_err();
         assert!(error.to_string().contains(want), "{error}");

@@ -1,4 +1,4 @@
-//! A proxy that cuts connections.
+//! A proxy that closes connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// Passes bytes on in both directions until told to cut.
+/// Forwards bytes in both directions until told to close.
 pub(crate) struct CuttingProxy {
     address: SocketAddr,
     cut: Arc<Notify>,
@@ -30,7 +30,7 @@ impl CuttingProxy {
         self.address
     }
 
-    /// Cuts every connection there is.
+    /// Closes all connections.
     pub(crate) fn cut(&self) {
         self.cut.notify_waiters();
     }

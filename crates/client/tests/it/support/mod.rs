@@ -1,4 +1,4 @@
-//! Servers to call, real and otherwise.
+//! Fixtures: servers, stubs and transports.
 
 mod cutting_proxy;
 mod stub;
@@ -17,29 +17,29 @@ use latimer_protocol::card::ProtocolBinding;
 use latimer_runtime::DemoAgent;
 use latimer_server::{RunningServer, Server};
 
-/// A server with the agent that does what it is told.
+/// Runs a server with the demo agent.
 pub(crate) async fn demo() -> RunningServer {
     let agent = DemoAgent::new_agent("demo").with_extended_card(DemoAgent::extended_card("demo"));
     listen(Server::new(agent)).await
 }
 
-/// Runs a server at any free port.
+/// Runs a server on a free port.
 pub(crate) async fn listen(server: Server) -> RunningServer {
     server.bind("127.0.0.1:0").listen().await.expect("the server runs")
 }
 
-/// This machine may be called.
+/// Rules that allow loopback addresses.
 pub(crate) fn allow_loopback() -> Rules {
     Rules { allow_loopback: true, ..Rules::default() }
 }
 
-/// A wire of HTTP/1.1 or HTTP/2 to this machine.
+/// Creates a channel over HTTP/1.1 or HTTP/2 that allows loopback addresses.
 pub(crate) fn http_channel(protocol: Protocol) -> HttpChannel {
     let client = Http::builder(Guard::new(allow_loopback())).protocol(protocol).build().unwrap();
     HttpChannel::new(client)
 }
 
-/// A transport to the agent at an address, within limits.
+/// Creates a transport to a server with these limits.
 pub(crate) fn transport_with_limits(
     address: SocketAddr,
     (binding, version): (ProtocolBinding, Version),
@@ -62,7 +62,7 @@ pub(crate) fn transport_with_limits(
     }
 }
 
-/// A transport to the agent at an address.
+/// Creates a transport to a server with default limits.
 pub(crate) fn transport(
     address: SocketAddr,
     pair: (ProtocolBinding, Version),
@@ -70,7 +70,7 @@ pub(crate) fn transport(
     transport_with_limits(address, pair, CallLimits::default())
 }
 
-/// Every binding in every version that has it.
+/// Each binding in each version that has it.
 pub(crate) const PAIRS: [(ProtocolBinding, Version); 8] = [
     (ProtocolBinding::JsonRpc, Version::V1_0),
     (ProtocolBinding::JsonRpc, Version::V0_3),

@@ -1,4 +1,4 @@
-//! A server that answers with whatever a test wants, and remembers what it was asked.
+//! A server with scripted responses, which records requests.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that is not one.
+/// A server with scripted responses.
 pub(crate) struct Stub {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<RecordedRequest>>>,
     connections: Arc<AtomicUsize>,
 }
 
-/// A request, as it came.
+/// A request as received.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedRequest {
     pub(crate) method: String,
@@ -25,7 +25,7 @@ pub(crate) struct RecordedRequest {
 }
 
 impl RecordedRequest {
-    /// A header by its name in lower case.
+    /// Returns a header; `name` is in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -33,34 +33,35 @@ impl RecordedRequest {
         })
     }
 
-    /// Everything that was sent, for a look at what must not be in it.
+    /// Returns the complete request, to search it for secrets.
     pub(crate) fn full_text(&self) -> String {
         format!("{} {}\n{}\n{}", self.method, self.path, self.headers, self.body)
     }
 }
 
-/// What is answered: the bytes, and whether the connection stays open behind them.
+/// Bytes to send, and what becomes of the connection after them.
 pub(crate) enum StubResponse {
     Close(String),
     Hang(String),
-    /// Bytes after which the connection takes the next request.
+    /// The connection takes the next request after these bytes.
     KeepAlive(String),
-    /// A stream of this, whose end comes a moment later, and behind it whatever is asked next.
+    /// A stream with these events that ends a moment later, after which the connection takes the
+    /// next request.
     ReusableStream(String),
 }
 
 impl StubResponse {
-    /// An answer of this status, type and body.
+    /// Creates a response with this status, type and body.
     pub(crate) fn new(status: u16, content_type: &str, body: &str) -> Self {
         Self::with_headers(status, &format!("content-type: {content_type}\r\n"), body)
     }
 
-    /// JSON.
+    /// Creates a JSON response.
     pub(crate) fn json(body: impl ToString) -> Self {
         Self::new(200, "application/json", &body.to_string())
     }
 
-    /// An answer with these headers, each with its line break.
+    /// Creates a response with these headers, each with its line break.
     pub(crate) fn with_headers(status: u16, headers: &str, body: &str) -> Self {
         Self::Close(format!(
             "HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -68,7 +69,7 @@ impl StubResponse {
         ))
     }
 
-    /// The same on a connection that stays open.
+    /// Creates a response with these headers on a connection that stays open.
     pub(crate) fn keep_alive(status: u16, headers: &str, body: &str) -> Self {
         let length = body.len();
         Self::KeepAlive(format!(
@@ -76,7 +77,7 @@ impl StubResponse {
         ))
     }
 
-    /// A stream that begins like this, and goes on until the connection closes.
+    /// Creates the head of a stream and its first events; the stream ends with the connection.
     pub(crate) fn stream(body: &str) -> String {
         format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}"
@@ -120,7 +121,7 @@ impl Stub {
         format!("http://{}", self.address)
     }
 
-    /// How many connections there were.
+    /// Returns the number of connections.
     pub(crate) fn connection_count(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
@@ -130,7 +131,7 @@ impl Stub {
     }
 }
 
-/// Answers; false when the connection is to be closed.
+/// Sends a response; returns whether the connection takes another request.
 async fn write_response(stream: &mut TcpStream, response: StubResponse) -> bool {
     match response {
         StubResponse::Close(bytes) => {

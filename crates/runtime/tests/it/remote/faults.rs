@@ -99,11 +99,11 @@ async fn invalid_response_returns_clear_error() {
     for (name, response, want) in [
         ("page", (200, "text/html", "<html>Welcome</html>"), "not valid"),
         ("500", (500, "text/html", "<h1>Oops</h1>"), "not valid"),
-        ("503", (503, "application/json", ""), "does not answer whoever stands before it"),
+        ("503", (503, "application/json", ""), "does not respond to the proxy in front of it"),
         (
             "502",
             (502, "text/html", "<h1>Bad Gateway</h1>"),
-            "does not answer whoever stands before it",
+            "does not respond to the proxy in front of it",
         ),
         ("nothing", (200, "application/json", ""), "not valid"),
         ("garbage", (200, "application/json", "\u{0}\u{1}garbage"), "not valid"),
