@@ -59,7 +59,7 @@ mod version;
 
 pub use dialect::{Dialect, EventWriter, Finality, Notification, protobuf};
 pub use display::{redact_query, truncate_for_display};
-pub use error::{Error, ErrorCodes, ErrorKind, GrpcStatus, HttpError, code};
+pub use error::{Challenge, Error, ErrorCodes, ErrorKind, GrpcStatus, HttpError, code};
 pub use json::{InvalidField, MAX_NESTING_DEPTH, ParseError, nesting_depth};
 pub use lifecycle::{ApplyError, Event};
 pub use model::{

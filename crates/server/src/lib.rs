@@ -26,7 +26,7 @@ mod turn;
 
 pub use agent::{Agent, AgentRegistry, ContextConcurrency, InvalidAgents, Policy};
 pub use auth::{
-    AUTH_ERROR_KEY, Access, AnyOf, ApiKeys, Authenticate, CertificateAuth, CertificateName,
+    Access, AnyOf, ApiKeys, AuthError, Authenticate, CertificateAuth, CertificateName,
     ClientCertificate, InvalidCertificate, InvalidDigest, InvalidJwt, Jwt, JwtAlgorithm,
     JwtSettings, KeyDigest, PresentedCredentials, SecurityDeclaration,
 };

@@ -3,6 +3,7 @@
 //! An [`Error`] is what a peer sees: its message is safe to send. The cause of an internal error
 //! belongs in the log of whoever made it, never in here.
 
+mod challenge;
 mod detail;
 mod grpc;
 mod http;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+pub use challenge::Challenge;
 pub use grpc::GrpcStatus;
 pub use http::HttpError;
 pub use jsonrpc::code;
@@ -37,12 +39,19 @@ pub struct Error {
     message: Cow<'static, str>,
     metadata: BTreeMap<String, String>,
     violations: Vec<InvalidField>,
+    challenge: Option<Challenge>,
 }
 
 impl Error {
     /// An error of this meaning, with a message that is safe to send.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, message: message.into(), metadata: BTreeMap::new(), violations: Vec::new() }
+        Self {
+            kind,
+            message: message.into(),
+            metadata: BTreeMap::new(),
+            violations: Vec::new(),
+            challenge: None,
+        }
     }
 
     /// No such task, or none of this caller's: the two must look the same.

@@ -1,11 +1,8 @@
 //! Who may use an agent.
 
-use latimer_protocol::{Caller, Error, ErrorKind};
+use latimer_protocol::Caller;
 
-use super::{AUTH_ERROR_KEY, INSUFFICIENT_SCOPE};
-
-/// The fact of an error that names scopes.
-pub(crate) const SCOPE_KEY: &str = "scope";
+use super::AuthError;
 
 /// Who may use an agent: everybody whom the server lets in, unless something is listed.
 ///
@@ -35,30 +32,27 @@ impl Access {
     /// Whether a caller may.
     ///
     /// # Errors
-    /// [`ErrorKind::PermissionDenied`] when it may not, and [`ErrorKind::Unauthenticated`] when it
-    /// did not say who it is.
-    pub fn check(&self, caller: &Caller) -> Result<(), Error> {
+    /// Returns [`AuthError::Missing`] for an anonymous caller, [`AuthError::Forbidden`] for one that
+    /// is not listed and [`AuthError::Scope`] for one that lacks a scope.
+    pub fn check(&self, caller: &Caller) -> Result<(), AuthError> {
         if self.is_unrestricted() {
             return Ok(());
         }
         if caller.is_anonymous() {
-            return Err(ErrorKind::Unauthenticated.into());
+            return Err(AuthError::Missing);
         }
         let is_caller = |it: &String| **it == **caller.id();
         if !self.principals.is_empty() && !self.principals.iter().any(is_caller) {
-            return Err(Error::new(ErrorKind::PermissionDenied, "you may not use this agent"));
+            return Err(AuthError::Forbidden("the caller is not allowed to use this agent".into()));
         }
         require_scopes(&self.scopes, caller)
     }
 }
 
-/// Whether a caller has all of these scopes.
-pub(super) fn require_scopes(scopes: &[String], caller: &Caller) -> Result<(), Error> {
-    if scopes.iter().all(|it| caller.scopes().contains(it)) {
-        return Ok(());
+/// Checks that a caller has all of these scopes.
+pub(super) fn require_scopes(scopes: &[String], caller: &Caller) -> Result<(), AuthError> {
+    match scopes.iter().all(|it| caller.scopes().contains(it)) {
+        true => Ok(()),
+        false => Err(AuthError::Scope(scopes.to_vec())),
     }
-    let scopes = scopes.join(" ");
-    let message = format!("that needs the scope {scopes}");
-    let error = Error::new(ErrorKind::PermissionDenied, message);
-    Err(error.with_metadata(AUTH_ERROR_KEY, INSUFFICIENT_SCOPE).with_metadata(SCOPE_KEY, scopes))
 }

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use latimer_protocol::{Caller, Error, ErrorKind};
+use latimer_protocol::Caller;
 
-use super::{
-    AUTH_ERROR_KEY, Authenticate, INVALID_REQUEST, PresentedCredentials, SecurityDeclaration,
-};
+use super::{AuthError, Authenticate, PresentedCredentials, SecurityDeclaration};
 
 /// Several ways to know callers, tried one after the other: the first that knows a caller lets it
 /// in. What nobody can read ends the search, so that no two readers see two things in it.
@@ -31,20 +29,20 @@ impl AnyOf {
 
 #[async_trait]
 impl Authenticate for AnyOf {
-    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
-        let mut rejection = Error::from(ErrorKind::Unauthenticated);
+    async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError> {
+        let mut rejection = AuthError::Missing;
         for method in &self.0 {
-            let error = match method.authenticate(credentials).await {
+            match method.authenticate(presented).await {
                 Ok(caller) => return Ok(caller),
-                Err(error) => error,
-            };
-            let reason = error.metadata().get(AUTH_ERROR_KEY).map(String::as_str);
-            if error.kind() != ErrorKind::Unauthenticated || reason == Some(INVALID_REQUEST) {
-                return Err(error);
-            }
-            // The last that has something to say knows best.
-            if reason.is_some() {
-                rejection = error;
+                Err(AuthError::Missing) => {}
+                // A later method may accept other credentials of the same request.
+                Err(error @ AuthError::Invalid(_)) => rejection = error,
+                Err(
+                    error @ (AuthError::Malformed(_)
+                    | AuthError::Scope(_)
+                    | AuthError::Forbidden(_)
+                    | AuthError::Unavailable(_)),
+                ) => return Err(error),
             }
         }
         Err(rejection)

@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
+use latimer_protocol::Caller;
 use latimer_protocol::card::{MutualTlsSecurityScheme, SecurityScheme};
-use latimer_protocol::{Caller, Error, ErrorKind};
 use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-use super::{
-    Authenticate, INVALID_TOKEN, PresentedCredentials, SecurityDeclaration, invalid_credentials,
-};
+use super::{AuthError, Authenticate, PresentedCredentials, SecurityDeclaration};
 
 /// The name of the scheme in cards.
 const SCHEME: &str = "mtls";
@@ -81,17 +79,14 @@ impl CertificateAuth {
 
 #[async_trait]
 impl Authenticate for CertificateAuth {
-    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
-        let certificate = credentials.certificate.ok_or(ErrorKind::Unauthenticated)?;
+    async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError> {
+        let certificate = presented.certificate.ok_or(AuthError::Missing)?;
         // A connection may outlive the certificate that it was opened with.
         if certificate.0.expires < SystemTime::now() {
-            return Err(invalid_credentials(INVALID_TOKEN, "the client certificate has expired"));
+            return Err(AuthError::invalid("the client certificate has expired"));
         }
         let principal = self.principal(certificate).ok_or_else(|| {
-            invalid_credentials(
-                INVALID_TOKEN,
-                "the client certificate has no name of the kind that counts here",
-            )
+            AuthError::invalid("the client certificate has no name of the kind that counts here")
         })?;
         Ok(Caller::new(principal).with_scopes(self.scopes.iter().cloned()))
     }
@@ -175,7 +170,7 @@ mod tests {
     async fn authenticate(
         method: CertificateAuth,
         certificate: &ClientCertificate,
-    ) -> Result<Caller, Error> {
+    ) -> Result<Caller, AuthError> {
         let headers = HeaderMap::new();
         let mut credentials = PresentedCredentials::new(&headers);
         credentials.certificate = Some(certificate);
@@ -218,7 +213,8 @@ mod tests {
         });
         for (certificate, want) in [(nameless, "no name"), (expired, "has expired")] {
             let error = authenticate(CertificateAuth::default(), &certificate).await.unwrap_err();
-            assert!(error.message().contains(want), "{error}");
+            assert!(matches!(error, AuthError::Invalid(_)), "{error:?}");
+            assert!(error.to_string().contains(want), "{error}");
         }
         assert!(ClientCertificate::from_der(b"no").is_err());
     }

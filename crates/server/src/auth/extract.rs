@@ -2,9 +2,8 @@
 
 use http::header::{AUTHORIZATION, HeaderName};
 use http::{HeaderMap, HeaderValue};
-use latimer_protocol::Error;
 
-use super::{INVALID_REQUEST, invalid_credentials};
+use super::AuthError;
 
 /// Where a key may be besides the `Authorization` header.
 const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
@@ -15,11 +14,11 @@ const MAX_TOKEN_BYTES: usize = 16 * 1024;
 ///
 /// # Errors
 /// When it has something there that is none.
-pub(super) fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, Error> {
+pub(super) fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, AuthError> {
     let Some(value) = single_header(headers, &AUTHORIZATION)? else { return Ok(None) };
     let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
     if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(malformed("the Authorization header must be of the scheme Bearer"));
+        return Err(AuthError::malformed("the Authorization header must be of the scheme Bearer"));
     }
     Ok(Some(validate_token(token)?))
 }
@@ -28,38 +27,37 @@ pub(super) fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, Error> {
 ///
 /// # Errors
 /// When it has something there that is none, or two keys.
-pub(super) fn api_key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
+pub(super) fn api_key(headers: &HeaderMap) -> Result<Option<&str>, AuthError> {
     let header_key = single_header(headers, &API_KEY_HEADER)?.map(validate_token).transpose()?;
     match (bearer_token(headers)?, header_key) {
-        (Some(token), Some(header_key)) if token != header_key => {
-            Err(malformed("the headers Authorization and X-API-Key disagree; send one of them"))
-        }
+        (Some(token), Some(header_key)) if token != header_key => Err(AuthError::malformed(
+            "the headers Authorization and X-API-Key disagree; send one of them",
+        )),
         (token, header_key) => Ok(token.or(header_key)),
     }
 }
 
-fn single_header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Error> {
+fn single_header<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h str>, AuthError> {
     let mut values = headers.get_all(name).into_iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(malformed(format!("the header {name} is there more than once")));
+        return Err(AuthError::malformed(format!("the header {name} is there more than once")));
     }
     let text = HeaderValue::to_str(value);
-    text.map(Some).map_err(|_| malformed(format!("the header {name} is not text")))
+    text.map(Some).map_err(|_| AuthError::malformed(format!("the header {name} is not text")))
 }
 
-fn validate_token(token: &str) -> Result<&str, Error> {
+fn validate_token(token: &str) -> Result<&str, AuthError> {
     match token.trim() {
-        "" => Err(malformed("the token is empty")),
+        "" => Err(AuthError::malformed("the token is empty")),
         token if token.len() > MAX_TOKEN_BYTES => {
-            Err(malformed(format!("the token is longer than {MAX_TOKEN_BYTES} bytes")))
+            Err(AuthError::malformed(format!("the token is longer than {MAX_TOKEN_BYTES} bytes")))
         }
         token => Ok(token),
     }
-}
-
-fn malformed(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    invalid_credentials(INVALID_REQUEST, message)
 }
 
 #[cfg(test)]
@@ -90,8 +88,8 @@ mod tests {
                 Ok(want) => assert_eq!(result.unwrap(), Some(want), "{value:?}"),
                 Err(want) => {
                     let error = result.unwrap_err();
-                    assert!(error.message().contains(want), "{value:?}: {error}");
-                    assert_eq!(error.metadata()["error"], INVALID_REQUEST, "{value:?}");
+                    assert!(matches!(error, AuthError::Malformed(_)), "{value:?}: {error:?}");
+                    assert!(error.to_string().contains(want), "{value:?}: {error}");
                 }
             }
         }

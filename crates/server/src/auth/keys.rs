@@ -5,15 +5,14 @@ use std::str::FromStr;
 
 use async_trait::async_trait;
 use latimer_protocol::card::SecurityScheme;
-use latimer_protocol::{Caller, Error, ErrorKind, Secret};
+use latimer_protocol::{Caller, Secret};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::binding::OPERATOR_SCOPE;
 
 use super::{
-    Authenticate, BEARER_CHALLENGE, INVALID_TOKEN, PresentedCredentials, SecurityDeclaration,
-    extract, invalid_credentials,
+    AuthError, Authenticate, BEARER_CHALLENGE, PresentedCredentials, SecurityDeclaration, extract,
 };
 
 /// The caller that shows the one key which has no name.
@@ -87,11 +86,9 @@ impl ApiKeys {
 
 #[async_trait]
 impl Authenticate for ApiKeys {
-    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
-        let key = extract::api_key(credentials.headers)?.ok_or(ErrorKind::Unauthenticated)?;
-        self.find_caller(key)
-            .cloned()
-            .ok_or_else(|| invalid_credentials(INVALID_TOKEN, "the key is not known"))
+    async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError> {
+        let key = extract::api_key(presented.headers)?.ok_or(AuthError::Missing)?;
+        self.find_caller(key).cloned().ok_or_else(|| AuthError::invalid("the key is not known"))
     }
 
     fn challenge(&self) -> &str {

@@ -6,6 +6,7 @@
 mod access;
 mod any;
 mod certificate;
+mod error;
 mod extract;
 mod jwt;
 mod keys;
@@ -16,13 +17,13 @@ use std::net::SocketAddr;
 
 use async_trait::async_trait;
 use http::HeaderMap;
+use latimer_protocol::Caller;
 use latimer_protocol::card::{AgentCard, SecurityRequirement, SecurityScheme};
-use latimer_protocol::{Caller, Error, ErrorKind};
 
 pub use access::Access;
-pub(crate) use access::SCOPE_KEY;
 pub use any::AnyOf;
 pub use certificate::{CertificateAuth, CertificateName, ClientCertificate, InvalidCertificate};
+pub use error::AuthError;
 pub use jwt::{InvalidJwt, Jwt, JwtAlgorithm, JwtSettings};
 pub use keys::{ApiKeys, InvalidDigest, KeyDigest};
 
@@ -32,14 +33,12 @@ pub use keys::{ApiKeys, InvalidDigest, KeyDigest};
 /// public paths of [`Settings`](crate::Settings).
 #[async_trait]
 pub trait Authenticate: fmt::Debug + Send + Sync + 'static {
-    /// The caller, by what the request shows.
+    /// Returns the caller that the credentials of a request identify.
     ///
     /// # Errors
-    /// [`ErrorKind::Unauthenticated`] when it shows nothing that counts, and
-    /// [`ErrorKind::PermissionDenied`] when that is known and not welcome. An error with the fact
-    /// [`AUTH_ERROR_KEY`] says that something was shown, and what is wrong with it: such a caller is not
-    /// let in as an anonymous one, not even where everybody may.
-    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error>;
+    /// Returns [`AuthError::Missing`] only if the request has no credentials of this method. Every
+    /// other error rejects the request, also on public paths.
+    async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError>;
 
     /// What the `WWW-Authenticate` header asks for.
     fn challenge(&self) -> &str {
@@ -51,17 +50,6 @@ pub trait Authenticate: fmt::Debug + Send + Sync + 'static {
         SecurityDeclaration::default()
     }
 }
-
-/// The fact of an error that says what is wrong with what was shown, in the words of RFC 6750:
-/// `invalid_token`, `invalid_request` or `insufficient_scope`. The challenge repeats it.
-pub const AUTH_ERROR_KEY: &str = "error";
-
-/// What was shown does not count.
-pub(crate) const INVALID_TOKEN: &str = "invalid_token";
-/// What was shown cannot be read at all.
-pub(crate) const INVALID_REQUEST: &str = "invalid_request";
-/// What was shown counts, and is not enough.
-pub(crate) const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
 
 /// The challenge of everything that takes bearer tokens.
 const BEARER_CHALLENGE: &str = "Bearer realm=\"latimer\"";
@@ -128,20 +116,12 @@ impl SecurityDeclaration {
     }
 }
 
-/// An error about something that was shown and is wrong.
-fn invalid_credentials(
-    reason: &'static str,
-    message: impl Into<std::borrow::Cow<'static, str>>,
-) -> Error {
-    Error::new(ErrorKind::Unauthenticated, message).with_metadata(AUTH_ERROR_KEY, reason)
-}
-
 /// A function that knows callers by their headers.
 pub(crate) struct HeaderAuth<F>(pub(crate) F);
 
 impl<F> fmt::Debug for HeaderAuth<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Extractor")
+        out.write_str("HeaderAuth")
     }
 }
 
@@ -150,7 +130,7 @@ impl<F> Authenticate for HeaderAuth<F>
 where
     F: Fn(&HeaderMap) -> Option<Caller> + Send + Sync + 'static,
 {
-    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
-        (self.0)(credentials.headers).ok_or_else(|| ErrorKind::Unauthenticated.into())
+    async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError> {
+        (self.0)(presented.headers).ok_or(AuthError::Missing)
     }
 }

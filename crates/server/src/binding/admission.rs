@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use latimer_protocol::{Caller, Error, ErrorKind, Operation};
+use latimer_protocol::{Caller, Error, Operation};
 
 use super::{Frontend, RequestContext};
+use crate::auth::AuthError;
 use crate::engine::weight;
 use crate::rate::RateKey;
 
@@ -61,19 +62,14 @@ impl Frontend {
     }
 
     /// Counts credentials that do not count.
-    pub(super) fn record_auth_failure(
-        &self,
-        ctx: &RequestContext<'_>,
-        result: &Result<Caller, Error>,
-    ) {
-        let is_unauthenticated = |it: &Error| it.kind() == ErrorKind::Unauthenticated;
+    pub(super) fn record_auth_failure(&self, ctx: &RequestContext<'_>, error: &AuthError) {
         let headers = &ctx.head.headers;
         // Who shows nothing guesses nothing.
         let has_credentials =
             headers.contains_key(AUTHORIZATION) || headers.contains_key("x-api-key");
         if self.call_limiter.limits_auth_failures()
             && has_credentials
-            && result.as_ref().is_err_and(is_unauthenticated)
+            && error.is_unauthenticated()
             && let Some(key) = self.client_key(ctx)
         {
             self.call_limiter.record_auth_failure(key);

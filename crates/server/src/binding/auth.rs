@@ -8,25 +8,26 @@ use http::{Response, StatusCode};
 use super::body::Body;
 use super::{Frontend, RequestContext, respond};
 use crate::agent::Agent;
-use crate::auth::{AUTH_ERROR_KEY, PresentedCredentials};
+use crate::auth::{AuthError, PresentedCredentials};
 
 impl Frontend {
     /// Who asks.
     pub(super) async fn authenticate(&self, ctx: &RequestContext<'_>) -> Result<Caller, Error> {
         let Some(auth) = &self.auth else { return Ok(self.anonymous.clone()) };
         self.check_auth_failures(ctx)?;
-        let mut credentials = PresentedCredentials::new(&ctx.head.headers);
-        credentials.peer = ctx.peer;
-        credentials.certificate = ctx.head.extensions.get();
-        let result = auth.authenticate(credentials).await;
-        if let Err(error) = &result
-            && has_no_credentials(error)
-            && self.is_public_path(ctx.head.uri.path())
-        {
-            return Ok(self.anonymous.clone());
+        let mut presented = PresentedCredentials::new(&ctx.head.headers);
+        presented.peer = ctx.peer;
+        presented.certificate = ctx.head.extensions.get();
+        match auth.authenticate(presented).await {
+            Ok(caller) => Ok(caller),
+            Err(AuthError::Missing) if self.is_public_path(ctx.head.uri.path()) => {
+                Ok(self.anonymous.clone())
+            }
+            Err(error) => {
+                self.record_auth_failure(ctx, &error);
+                Err(error.into())
+            }
         }
-        self.record_auth_failure(ctx, &result);
-        result
     }
 
     pub(super) fn challenge(&self) -> &str {
@@ -81,7 +82,7 @@ impl Frontend {
             // Whoever has none says so in the service.
             Some(agent) if agent.extended_card().is_none() => Ok(()),
             Some(agent) if !self.offers_extended_card(agent) => Err(no_extended_card(dialect)),
-            Some(_) if self.auth.is_some() => Err(ErrorKind::Unauthenticated.into()),
+            Some(_) if self.auth.is_some() => Err(AuthError::Missing.into()),
             Some(_) | None => Ok(()),
         }
     }
@@ -98,11 +99,6 @@ impl Frontend {
         let response = respond::with_body(status, JSON, written.body.to_string());
         respond::with_error_headers(response, error, self.challenge())
     }
-}
-
-/// Whether somebody was not let in for want of anything to go by.
-fn has_no_credentials(error: &Error) -> bool {
-    error.kind() == ErrorKind::Unauthenticated && !error.metadata().contains_key(AUTH_ERROR_KEY)
 }
 
 /// §3.3.4: 1.0 does not know the operation without the capability.

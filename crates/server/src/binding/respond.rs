@@ -4,11 +4,10 @@ use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 use latimer_protocol::binding::{parameters, rest, sse};
-use latimer_protocol::{Error, ErrorKind, Version};
+use latimer_protocol::{Challenge, Error, ErrorKind, Version};
 
 use super::body::Body;
 use super::sse::SseBody;
-use crate::auth::{AUTH_ERROR_KEY, SCOPE_KEY};
 
 /// When to try again, unless the error says it.
 const DEFAULT_RETRY_SECONDS: u64 = 1;
@@ -90,8 +89,8 @@ pub(super) fn with_error_headers(
         ErrorKind::Unauthenticated => {
             headers.insert(WWW_AUTHENTICATE, challenge_header(challenge, error));
         }
-        // Whoever lacks a scope can come back with it.
-        ErrorKind::PermissionDenied if error.metadata().contains_key(AUTH_ERROR_KEY) => {
+        // A client that lacks a scope can request a token that has it.
+        ErrorKind::PermissionDenied if error.challenge().is_some() => {
             headers.insert(WWW_AUTHENTICATE, challenge_header(challenge, error));
         }
         _ => {}
@@ -104,15 +103,15 @@ fn challenge_header(challenge: &str, error: &Error) -> HeaderValue {
     let mut text = challenge.to_owned();
     // What could end a quoted text has no place in one.
     let escape_quotes = |it: &str| it.replace(['"', '\\'], "'");
-    if let Some(reason) = error.metadata().get(AUTH_ERROR_KEY) {
+    if let Some(reason) = error.challenge() {
         let comma = if text.contains('=') { "," } else { "" };
-        let description = escape_quotes(error.message());
-        text.push_str(&format!(
-            "{comma} error=\"{}\", error_description=\"{description}\"",
-            escape_quotes(reason)
-        ));
-        if let Some(scope) = error.metadata().get(SCOPE_KEY) {
-            text.push_str(&format!(", scope=\"{}\"", escape_quotes(scope)));
+        let (code, description) = (reason.code(), escape_quotes(error.message()));
+        text.push_str(&format!("{comma} error=\"{code}\", error_description=\"{description}\""));
+        match reason {
+            Challenge::InvalidToken | Challenge::InvalidRequest => {}
+            Challenge::InsufficientScope(scopes) => {
+                text.push_str(&format!(", scope=\"{}\"", escape_quotes(&scopes.join(" "))));
+            }
         }
     }
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("Bearer"))

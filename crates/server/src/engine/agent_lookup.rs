@@ -127,5 +127,6 @@ pub(super) fn authorize<'a>(
     caller: &Caller,
     agent: &'a Arc<Agent>,
 ) -> Result<&'a Arc<Agent>, Error> {
-    agent.access().check(caller).map(|()| agent)
+    agent.access().check(caller)?;
+    Ok(agent)
 }

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use jsonwebtoken::errors::ErrorKind as JwtErrorKind;
 use jsonwebtoken::{Header, Validation, decode, decode_header};
 use latimer_protocol::card::{HttpAuthSecurityScheme, OpenIdConnectSecurityScheme, SecurityScheme};
-use latimer_protocol::{Caller, Error, ErrorKind, Secret};
+use latimer_protocol::{Caller, Secret};
 
 pub use algorithm::JwtAlgorithm;
 
@@ -22,8 +22,7 @@ use self::key_set::{KeyLookupError, KeyQuery, KeySet};
 use self::provider::Provider;
 use super::access::require_scopes;
 use super::{
-    Authenticate, BEARER_CHALLENGE, INVALID_TOKEN, PresentedCredentials, SecurityDeclaration,
-    extract, invalid_credentials,
+    AuthError, Authenticate, BEARER_CHALLENGE, PresentedCredentials, SecurityDeclaration, extract,
 };
 
 /// The most that clocks may be apart.
@@ -156,46 +155,36 @@ impl Jwt {
         Ok(Self { settings, keys, security })
     }
 
-    async fn verify(&self, token: &str) -> Result<Claims, Error> {
+    async fn verify(&self, token: &str) -> Result<Claims, AuthError> {
         let header = decode_header(token).map_err(|_| {
-            invalid_credentials(
-                INVALID_TOKEN,
-                "the token is not a JWT, or its algorithm is not allowed here",
-            )
+            AuthError::invalid("the token is not a JWT, or its algorithm is not allowed here")
         })?;
         self.check_header(&header)?;
         let query = KeyQuery { kid: header.kid.as_deref(), algorithm: header.alg };
         let key = self.keys.find(query).await.map_err(|error| match error {
-            KeyLookupError::Unknown => invalid_credentials(
-                INVALID_TOKEN,
-                "the token is signed with a key that its issuer does not have",
-            ),
-            KeyLookupError::Ambiguous => invalid_credentials(
-                INVALID_TOKEN,
-                "the token does not say with which key it is signed",
-            ),
-            KeyLookupError::Unavailable => Error::new(
-                ErrorKind::Unavailable,
-                "tokens cannot be verified now, because their issuer cannot be reached",
+            KeyLookupError::Unknown => {
+                AuthError::invalid("the token is signed with a key that its issuer does not have")
+            }
+            KeyLookupError::Ambiguous => {
+                AuthError::invalid("the token does not say with which key it is signed")
+            }
+            KeyLookupError::Unavailable => AuthError::Unavailable(
+                "tokens cannot be verified now, because their issuer cannot be reached".into(),
             ),
         })?;
         let verified = decode(token, &key, &self.validation(&header));
         verified.map(|it| it.claims).map_err(|error| token_error(error.kind()))
     }
 
-    fn check_header(&self, header: &Header) -> Result<(), Error> {
+    fn check_header(&self, header: &Header) -> Result<(), AuthError> {
         if !self.settings.algorithms.iter().any(|it| it.matches(header.alg)) {
-            return Err(invalid_credentials(
-                INVALID_TOKEN,
+            return Err(AuthError::invalid(
                 "the token is signed with an algorithm that is not allowed here",
             ));
         }
         // RFC 7515 4.1.11: whoever does not understand one of them must refuse.
         match &header.crit {
-            Some(_) => Err(invalid_credentials(
-                INVALID_TOKEN,
-                "the token needs extensions that are not known",
-            )),
+            Some(_) => Err(AuthError::invalid("the token needs extensions that are not known")),
             None => Ok(()),
         }
     }
@@ -213,14 +202,13 @@ impl Jwt {
 
 #[async_trait]
 impl Authenticate for Jwt {
-    async fn authenticate(&self, credentials: PresentedCredentials<'_>) -> Result<Caller, Error> {
-        let token =
-            extract::bearer_token(credentials.headers)?.ok_or(ErrorKind::Unauthenticated)?;
+    async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError> {
+        let token = extract::bearer_token(presented.headers)?.ok_or(AuthError::Missing)?;
         let claims = self.verify(token).await?;
         let JwtSettings { issuer, principal_claim, scopes, .. } = &self.settings;
         let subject = claims.string_claim(principal_claim).filter(|it| !it.is_empty());
         let subject = subject.ok_or_else(|| {
-            invalid_credentials(INVALID_TOKEN, format!("the token has no claim {principal_claim}"))
+            AuthError::invalid(format!("the token has no claim {principal_claim}"))
         })?;
         let caller = Caller::new(format!("jwt:{issuer}#{subject}"))
             .with_scopes(claims.scopes())
@@ -246,8 +234,8 @@ impl fmt::Debug for Jwt {
 }
 
 /// What a caller learns about a token that does not count.
-fn token_error(problem: &JwtErrorKind) -> Error {
-    let message = match problem {
+fn token_error(problem: &JwtErrorKind) -> AuthError {
+    AuthError::Invalid(match problem {
         JwtErrorKind::ExpiredSignature => "the token has expired".into(),
         JwtErrorKind::ImmatureSignature => "the token is not valid yet".into(),
         JwtErrorKind::InvalidIssuer => "the token is of another issuer".into(),
@@ -256,8 +244,9 @@ fn token_error(problem: &JwtErrorKind) -> Error {
         JwtErrorKind::InvalidAlgorithm | JwtErrorKind::InvalidKeyFormat => {
             "the token is not signed as its key is made for".into()
         }
-        JwtErrorKind::MissingRequiredClaim(claim) => format!("the token has no claim {claim}"),
+        JwtErrorKind::MissingRequiredClaim(claim) => {
+            format!("the token has no claim {claim}").into()
+        }
         _ => "the token is not a JWT".into(),
-    };
-    invalid_credentials(INVALID_TOKEN, message)
+    })
 }

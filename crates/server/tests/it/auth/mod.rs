@@ -2,6 +2,7 @@
 
 mod agents;
 mod certificates;
+mod decisions;
 mod jwt;
 mod keys;
 mod provider;
