@@ -57,7 +57,7 @@ use crate::version::Version;
 /// let request = dialect.read_request(Operation::GetTask, r#"{"id":"t1"}"#, &new_id)?;
 ///
 /// let task = Task::new(TaskId::new("t1")?, ContextId::new("c1")?, TaskState::Working);
-/// let json = dialect.write_reply(&request, &Reply::Task(task.into()))?;
+/// let json = dialect.write_reply(&request, &Reply::Task(task.into()));
 /// assert_eq!(
 ///     String::from_utf8(json)?,
 ///     r#"{"kind":"task","id":"t1","contextId":"c1","status":{"state":"working"}}"#,

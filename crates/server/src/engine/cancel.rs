@@ -22,7 +22,7 @@ impl Engine {
     ) -> Result<CallResponse, Error> {
         let (operation, tenant) = (Operation::CancelTask, request.tenant.as_deref());
         let call = CallRef { context: &context, operation, tenant };
-        let AuthorizedTask { stored, extensions } = self.find_task(call, &request.id).await?;
+        let AuthorizedTask { stored, extensions, .. } = self.find_task(call, &request.id).await?;
         let task_dialect = Some(stored.header.created_in);
         let task = match stored.header.state.is_terminal() {
             true => stored.task,

@@ -19,6 +19,7 @@ use crate::agent::Agent;
 
 /// Task of a call, and the extensions that are active for the call.
 pub(super) struct AuthorizedTask {
+    pub(super) agent: Arc<Agent>,
     pub(super) stored: StoredTask,
     pub(super) extensions: Vec<String>,
 }
@@ -56,7 +57,7 @@ impl Engine {
         let key = scope.task_key(agent.name(), id)?;
         let stored = self.store().load(&key).await.map_err(store_error)?;
         let stored = stored.ok_or_else(|| Error::task_not_found(id))?;
-        Ok(AuthorizedTask { stored, extensions })
+        Ok(AuthorizedTask { agent: Arc::clone(agent), stored, extensions })
     }
 
     /// Returns the agent of a task when the call names none. Prefers the primary agent if several
@@ -144,7 +145,7 @@ impl Engine {
     ) -> Result<CallResponse, Error> {
         let (operation, tenant) = (Operation::SubscribeToTask, request.tenant.as_deref());
         let call = CallRef { context: &context, operation, tenant };
-        let AuthorizedTask { stored, extensions } = self.find_task(call, &request.id).await?;
+        let AuthorizedTask { stored, extensions, .. } = self.find_task(call, &request.id).await?;
         let stream_guard = self.open_stream(&context.caller)?;
         // Subscribed before the load, so that no event between the two is missed.
         let live = self.0.live_tasks.get_or_create(&stored.key).subscribe();

@@ -34,11 +34,11 @@ impl Engine {
         let operation = Operation::CreateTaskPushNotificationConfig;
         let call = CallRef { context: &context, operation, tenant: config.tenant.as_deref() };
         let WebhookTarget { dispatcher, authorized } = self.webhook_target(call, task).await?;
-        let AuthorizedTask { stored, extensions } = authorized;
+        let AuthorizedTask { stored, extensions, .. } = authorized;
         let cursor = stored.revision;
         let webhook = dispatcher.validate(config, stored.key, cursor, context.dialect).await?;
         let config = webhook.config.clone();
-        self.register_webhook(webhook).await?;
+        self.register_webhook(dispatcher, webhook).await?;
         Ok(CallResponse { extensions, ..Reply::PushConfig(config).into() })
     }
 
@@ -121,8 +121,11 @@ impl Engine {
     ///
     /// # Errors
     /// Fails if the task does not exist or has the maximum number of webhooks.
-    pub(super) async fn register_webhook(&self, webhook: Webhook) -> Result<(), Error> {
-        let Some(dispatcher) = self.0.dispatcher.get() else { return Err(Error::internal()) };
+    pub(super) async fn register_webhook(
+        &self,
+        dispatcher: &WebhookDispatcher,
+        webhook: Webhook,
+    ) -> Result<(), Error> {
         let (task, id) = (webhook.task.clone(), webhook.id.clone());
         let limit = dispatcher.settings().max_per_task;
         let added = self.store().webhooks().add(webhook, limit).await.map_err(store_error)?;
@@ -153,8 +156,7 @@ impl Engine {
             None => {}
         }
         let authorized = self.find_task(call, task).await?;
-        let agent = self.0.registry.get(&authorized.stored.key.agent);
-        let dispatcher = self.dispatcher(agent.ok_or_else(Error::internal)?)?;
+        let dispatcher = self.dispatcher(&authorized.agent)?;
         Ok(WebhookTarget { dispatcher, authorized })
     }
 

@@ -38,7 +38,8 @@ impl Engine {
         if let Some(webhook) =
             self.inline_webhook(&mut inbound, &stored.key, stored.revision).await?
         {
-            self.register_webhook(webhook).await?;
+            let dispatcher = self.dispatcher(&inbound.agent)?;
+            self.register_webhook(dispatcher, webhook).await?;
         }
         let live = self.0.live_tasks.get_or_create(&stored.key);
         let (reply_mode, message) = (inbound.reply_mode, inbound.message.clone());
