@@ -1,9 +1,13 @@
 //! Errors of agents and of ended turns.
 
+use std::any::Any;
 use std::fmt;
 
 use latimer_protocol::Error;
 use tracing::error;
+
+/// Reason that callers read when the cause is private.
+const AGENT_FAILED: &str = "the agent failed";
 
 /// Failure of an agent's turn, with a reason that the caller may read.
 ///
@@ -22,6 +26,7 @@ pub struct AgentFailure {
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
     /// Whether the failure is a [`TurnError`] that the executor passed on.
     turn_over: bool,
+    panicked: bool,
     /// Error that the caller gets instead of a failed task.
     rejection: Option<Box<Error>>,
 }
@@ -29,7 +34,13 @@ pub struct AgentFailure {
 impl AgentFailure {
     /// Creates a failure with a reason for the caller.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), cause: None, turn_over: false, rejection: None }
+        Self {
+            reason: reason.into(),
+            cause: None,
+            turn_over: false,
+            panicked: false,
+            rejection: None,
+        }
     }
 
     /// Rejects the message with a protocol error. The caller gets the error and the store keeps no
@@ -39,12 +50,17 @@ impl AgentFailure {
     /// task; after that the task fails, with the text of the error as the reason.
     #[must_use]
     pub fn reject_message(error: Error) -> Self {
-        Self {
-            reason: error.message().to_owned(),
-            rejection: Some(Box::new(error)),
-            cause: None,
-            turn_over: false,
-        }
+        let reason = error.message().to_owned();
+        Self { rejection: Some(Box::new(error)), ..Self::new(reason) }
+    }
+
+    /// Creates the failure of an agent that panicked. The caller reads only that the agent failed;
+    /// the log has the panic message.
+    pub(crate) fn from_panic(payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().copied();
+        let message = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let cause = format!("panicked: {}", message.unwrap_or("no message")).into();
+        Self { cause: Some(cause), panicked: true, ..Self::new(AGENT_FAILED) }
     }
 
     /// Creates the failure of a turn that a restart interrupted and that cannot be resumed.
@@ -69,6 +85,11 @@ impl AgentFailure {
         if let Some(cause) = &self.cause {
             error!(agent, error = %cause, "agent failed");
         }
+    }
+
+    /// Returns whether the agent panicked.
+    pub(crate) fn is_panic(&self) -> bool {
+        self.panicked
     }
 
     /// Returns whether the executor stopped only because the turn had ended.
@@ -97,7 +118,7 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for AgentFailure {
         let error: Box<dyn std::error::Error + Send + Sync> = Box::new(error);
         match error.downcast::<TurnError>() {
             Ok(turn_error) => Self { turn_over: true, ..Self::new(turn_error.to_string()) },
-            Err(cause) => Self { cause: Some(cause), ..Self::new("the agent failed") },
+            Err(cause) => Self { cause: Some(cause), ..Self::new(AGENT_FAILED) },
         }
     }
 }

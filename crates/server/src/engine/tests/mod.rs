@@ -40,6 +40,11 @@ async fn scripted_agent(turn: Turn) -> Result<(), AgentFailure> {
         "auth" if turn.task().is_none() => turn.request_authorization(argument).await?,
         "fail" => return Err(AgentFailure::new(argument)),
         "panic" => panic!("on request"),
+        "fragile" => {
+            turn.set_working().await?;
+            turn.cancellation_token().cancelled().await;
+            panic!("on cancellation");
+        }
         "error" => return Err(std::io::Error::other("secret").into()),
         "reject" => turn.reject(argument).await?,
         "wait" => {
@@ -288,6 +293,17 @@ async fn cancel_stops_the_agent() {
     })
     .await
     .unwrap();
+}
+
+#[tokio::test]
+async fn panic_during_cancellation_fails_the_task() {
+    let engine = engine();
+    let started = send_for_task(&engine, immediate_request("fragile")).await;
+    let error = cancel(&engine, &started).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
+    let failed = get(&engine, &started).await.unwrap();
+    assert_eq!(failed.status.state, TaskState::Failed);
+    assert_eq!(failed.status.message.as_ref().unwrap().text(), "the agent failed");
 }
 
 #[tokio::test(start_paused = true)]

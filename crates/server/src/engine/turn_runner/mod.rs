@@ -253,14 +253,15 @@ impl TurnRunner {
         result: Result<(), AgentFailure>,
         last_emitted_state: Option<TaskState>,
     ) -> Option<TaskStatus> {
-        if self.turn.is_canceled() {
-            return Some(TaskState::Canceled.into());
-        }
+        let is_canceled = self.turn.is_canceled();
         if let Err(failure) = result
-            && !failure.is_turn_over()
+            && (failure.is_panic() || !(is_canceled || failure.is_turn_over()))
         {
             failure.log(self.turn.agent());
             return Some(failed_status(failure.reason()));
+        }
+        if is_canceled {
+            return Some(TaskState::Canceled.into());
         }
         match last_emitted_state.unwrap_or(self.state()) {
             // The task is interrupted and stays so.
@@ -331,6 +332,6 @@ impl Future for CatchPanic<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = std::panic::catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context)));
-        polled.unwrap_or_else(|_| Poll::Ready(Err(AgentFailure::new("the agent failed"))))
+        polled.unwrap_or_else(|payload| Poll::Ready(Err(AgentFailure::from_panic(&*payload))))
     }
 }
