@@ -76,8 +76,8 @@ fn gateway_guide_cites_existing_tests() {
 fn check_names(guide: &str) -> usize {
     let (mut sources, mut names) = (BTreeMap::new(), 0);
     let code_spans = guide.split('`').skip(1).step_by(2);
-    // IPv6 addresses such as `[::1]` are not paths.
-    let is_path = |it: &&str| it.contains("::") && !it.contains(['"', '[']);
+    // IPv6 addresses such as `[::1]` and code examples are not paths.
+    let is_path = |it: &&str| it.contains("::") && !it.contains(['"', '[', ' ']);
     for path in code_spans.filter(is_path) {
         let (crate_name, name) = (path.split("::").next(), path.rsplit("::").next());
         let (crate_name, name) =
