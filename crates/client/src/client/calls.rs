@@ -13,7 +13,7 @@ use latimer_protocol::{
     TaskPushNotificationConfig,
 };
 
-use super::{Client, TaskFollower, new_message_id, unexpected_reply};
+use super::{Client, TaskFollower, new_message_id, unexpected_reply, unexpected_response};
 use crate::error::Error;
 
 impl Client {
@@ -24,7 +24,7 @@ impl Client {
     pub async fn call(&self, request: Request) -> Result<Reply, Error> {
         match self.call_with_retry(&self.build_call(request)).await?.kind {
             ReplyKind::Single(reply) => Ok(reply),
-            ReplyKind::Stream(_) => Err(unexpected_reply(&"Stream")),
+            ReplyKind::Stream(_) => Err(unexpected_response("Stream")),
         }
     }
 

@@ -93,14 +93,6 @@ impl Task {
             _ => texts.join("\n"),
         }
     }
-
-    /// Truncates the history to the newest `length` messages; `None` keeps all.
-    pub fn trim_history(&mut self, length: Option<u32>) {
-        let Some(length) = length else { return };
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let surplus = self.history.len().saturating_sub(length);
-        self.history.drain(..surplus);
-    }
 }
 
 /// State of a task, when it was entered, and an optional message of the agent.

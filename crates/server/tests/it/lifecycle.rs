@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use latimer_server::{Server, Settings};
 
-use crate::support::{Log, send_body, shouter_server, start_server};
+use crate::support::{Log, send_body, shouter_server, start_server, wait_until};
 
 #[tokio::test]
 async fn health_and_readiness_are_reported() {
@@ -94,17 +94,13 @@ async fn shutdown_rejects_new_calls_and_ends_streams() {
         let caller = client.v1();
         async move { caller.post("/a2a", send_body("SendStreamingMessage", "wait")).await }
     });
-    let busy = || async {
+    let busy = async || {
         let text = client.get("/metrics").await;
         text.text().lines().any(|it| it == "latimer_turns 1")
     };
-    while !busy().await {
-        tokio::task::yield_now().await;
-    }
+    wait_until("the turn runs", busy).await;
     let stopping = tokio::spawn(running.shutdown());
-    while client.get("/ready").await.status != 503 {
-        tokio::task::yield_now().await;
-    }
+    wait_until("the server drains", async || client.get("/ready").await.status == 503).await;
     let refused = client.v1().post("/a2a", send_body("SendMessage", "hi")).await;
     assert_eq!(refused.rpc_error_code(), -31503, "{}", refused.text());
     assert!(!refused.header("retry-after").is_empty());
@@ -124,9 +120,8 @@ async fn dropped_server_closes_its_listener() {
     let server = start_server(shouter_server(Settings::default())).await;
     let address = server.address;
     drop(server);
-    while tokio::net::TcpStream::connect(address).await.is_ok() {
-        tokio::task::yield_now().await;
-    }
+    let is_closed = async || tokio::net::TcpStream::connect(address).await.is_err();
+    wait_until("the listener is closed", is_closed).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,9 @@ use tokio::net::TcpStream;
 use tonic::Code;
 use tonic::transport::Endpoint;
 
-use crate::support::{TestClient, TestServer, message, send_body, start_server, test_agent};
+use crate::support::{
+    TestClient, TestServer, message, send_body, start_server, test_agent, wait_until,
+};
 
 /// Authenticates the bearer token as the caller's name. `nobody` is anonymous and `wrong` is
 /// rejected.
@@ -277,13 +279,11 @@ async fn stream_quota_is_released_when_streams_close() {
     assert!(events[0]["error"].is_null(), "each caller has its own quota");
     // The stream of a closed connection uses quota until the server notices.
     drop(stream);
-    loop {
+    wait_until("the stream is closed", async || {
         let response = alice.post("/a2a", send_body("SendStreamingMessage", "hi")).await;
-        if response.events()[0]["error"].is_null() {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
+        response.events()[0]["error"].is_null()
+    })
+    .await;
 }
 
 /// Opens a stream and leaves its response unread.

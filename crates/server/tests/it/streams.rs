@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::support::{
     ScriptedService, TestServer, message, send_body, shouter_server, start_server, v0_3_message,
+    wait_until,
 };
 
 type Events = Vec<Result<StreamEvent, Error>>;
@@ -199,11 +200,6 @@ async fn disconnected_reader_drops_its_stream() {
         body.len()
     );
     server.send_raw(request.as_bytes(), |text| text.contains("id: 1")).await;
-    tokio::time::timeout(Duration::from_secs(5), async {
-        while dropped.load(Ordering::Relaxed) == 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-    .expect("the stream is dropped when its reader disconnects");
+    let is_dropped = async || dropped.load(Ordering::Relaxed) > 0;
+    wait_until("the stream is dropped when its reader disconnects", is_dropped).await;
 }

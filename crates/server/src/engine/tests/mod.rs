@@ -15,6 +15,7 @@ use latimer_protocol::{
     StreamEvent, StreamResponse, SubscribeToTaskRequest, TaskState,
 };
 use latimer_store::MemoryStore;
+use tokio::task::JoinSet;
 
 use super::*;
 use crate::{Agent, AgentFailure, ContextConcurrency, Policy, Turn};
@@ -79,6 +80,19 @@ async fn scripted_agent(turn: Turn) -> Result<(), AgentFailure> {
         _ => turn.reply(text).await?,
     }
     Ok(())
+}
+
+/// Polls a condition until it is true.
+///
+/// # Panics
+/// After 30 seconds of real time. A timer would not fire under a paused clock, which advances only
+/// while the runtime is idle.
+async fn wait_until(condition: &str, mut is_true: impl AsyncFnMut() -> bool) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while !is_true().await {
+        assert!(std::time::Instant::now() < deadline, "timed out waiting until {condition}");
+        tokio::task::yield_now().await;
+    }
 }
 
 fn engine_with(policy: Policy) -> Engine {
@@ -286,13 +300,7 @@ async fn cancel_stops_the_agent() {
         canceled,
         "a second cancellation succeeds"
     );
-    tokio::time::timeout(Duration::from_secs(1), async {
-        while engine.activity().turns > 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-    .unwrap();
+    wait_until("the turn has ended", async || engine.activity().turns == 0).await;
 }
 
 #[tokio::test]
@@ -410,6 +418,36 @@ async fn concurrent_duplicate_messages_run_once() {
 }
 
 #[tokio::test]
+async fn history_length_trims_sent_and_fetched_tasks() {
+    let engine = engine();
+    let texts = |task: &Task| task.history.iter().map(|it| it.text()).collect::<Vec<_>>();
+    for (history_length, want) in
+        [(None, &["ask what?", "what?", "this"][..]), (Some(2), &["what?", "this"]), (Some(0), &[])]
+    {
+        let interrupted = send_for_task(&engine, user_request("ask what?")).await;
+        let configuration = SendMessageConfiguration { history_length, ..Default::default() };
+        let request = SendMessageRequest {
+            configuration: Some(configuration),
+            ..follow_up_request(&interrupted, "this")
+        };
+        let sent = send_for_task(&engine, request).await;
+        assert_eq!(texts(&sent), want, "{history_length:?}");
+        let request = GetTaskRequest { history_length, ..interrupted.id.clone().into() };
+        let response = engine.call(Call::new(Request::GetTask(request))).await.unwrap();
+        let ReplyKind::Single(Reply::Task(task)) = response.kind else { panic!("{response:?}") };
+        assert_eq!(texts(&task), want, "{history_length:?}");
+        let request = ListTasksRequest {
+            history_length,
+            context_id: interrupted.context_id.clone(),
+            ..Default::default()
+        };
+        let response = engine.call(Call::new(Request::ListTasks(request))).await.unwrap();
+        let ReplyKind::Single(Reply::TaskList(page)) = response.kind else { panic!() };
+        assert_eq!(texts(&page.tasks[0]), want, "{history_length:?}");
+    }
+}
+
+#[tokio::test]
 async fn other_callers_get_task_not_found() {
     let engine = engine();
     let owned = send_for_task(&engine, user_request("hello")).await;
@@ -423,7 +461,8 @@ async fn other_callers_get_task_not_found() {
 async fn subscribers_receive_identical_events() {
     let engine = engine();
     let interrupted = send_for_task(&engine, user_request("ask what?")).await;
-    let one = tokio::spawn({
+    let mut reader = JoinSet::new();
+    reader.spawn({
         let (engine, call) = (engine.clone(), subscribe(&interrupted, None));
         async move { events(&engine, call).await.unwrap() }
     });
@@ -438,7 +477,7 @@ async fn subscribers_receive_identical_events() {
         kinds(&other),
         ["task InputRequired", "status Working", "artifact this", "status Completed"],
     );
-    assert_eq!(one.await.unwrap(), other);
+    assert_eq!(reader.join_next().await.unwrap().unwrap(), other);
     assert_eq!(engine.activity(), Activity { live_tasks: 0, turns: 0, streams: 0 });
 }
 
@@ -446,13 +485,15 @@ async fn subscribers_receive_identical_events() {
 async fn drain_timeout_leaves_task_running_and_ends_streams() {
     let engine = engine();
     let running = send_for_task(&engine, immediate_request("wait 60000")).await;
-    let watching = tokio::spawn({
+    let mut reader = JoinSet::new();
+    reader.spawn({
         let (engine, call) = (engine.clone(), subscribe(&running, None));
         async move { events(&engine, call).await }
     });
     tokio::time::sleep(Duration::from_millis(20)).await;
     engine.drain(Duration::from_millis(20)).await;
-    assert_eq!(watching.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
+    let read = reader.join_next().await.unwrap().unwrap();
+    assert_eq!(read.unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(get(&engine, &running).await.unwrap().status.state, TaskState::Working);
     let error = send(&engine, user_request("hello")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
@@ -462,13 +503,15 @@ async fn drain_timeout_leaves_task_running_and_ends_streams() {
 async fn drain_waits_for_blocking_sends() {
     let engine = engine();
     let started_at = tokio::time::Instant::now();
-    let waiting = tokio::spawn({
+    let mut sender = JoinSet::new();
+    sender.spawn({
         let engine = engine.clone();
         async move { send_for_task(&engine, user_request("silent 1000")).await }
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
     engine.drain(Duration::from_secs(60)).await;
-    assert_eq!(waiting.await.unwrap().status.state, TaskState::Completed);
+    let task = sender.join_next().await.unwrap().unwrap();
+    assert_eq!(task.status.state, TaskState::Completed);
     assert_eq!(started_at.elapsed().as_secs(), 1);
 }
 

@@ -82,11 +82,11 @@ async fn note_without_event_is_durable() {
     let (engine, _) = note_engine();
     for request in [user_request("alone secret"), immediate_request("alone secret")] {
         let started = send_for_task(&engine, request).await;
-        let stored = async || engine.store().list(&all_tasks()).await.unwrap().tasks;
-        while !stored().await.iter().any(|it| it.id == started.id && it.status.state.is_terminal())
-        {
-            tokio::task::yield_now().await;
-        }
+        wait_until("the task is finished", async || {
+            let tasks = engine.store().list(&all_tasks()).await.unwrap().tasks;
+            tasks.iter().any(|it| it.id == started.id && it.status.state.is_terminal())
+        })
+        .await;
         let note_task = send_for_task(&engine, user_request(&format!("of {}", started.id))).await;
         assert_eq!(note_task.text(), "secret");
     }

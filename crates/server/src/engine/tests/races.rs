@@ -154,9 +154,7 @@ fn count_terminal_statuses(log: &[Event]) -> usize {
 /// Waits until the engine has no live tasks, turns or streams.
 async fn wait_until_idle(engine: &Engine) {
     let idle = Activity { live_tasks: 0, turns: 0, streams: 0 };
-    while engine.activity() != idle {
-        tokio::task::yield_now().await;
-    }
+    wait_until("the engine is idle", async || engine.activity() == idle).await;
 }
 
 /// Runs a race for 100 × 100 pairs of steps, on one thread with a paused clock.

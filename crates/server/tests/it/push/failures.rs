@@ -8,10 +8,10 @@ use latimer_server::store::{MemoryStore, Retention, SqliteConfig, SqliteStore};
 use latimer_server::{PushSettings, ReplayOutcome, WebhookDispatcher};
 
 use super::{
-    Receiver, send_with_webhook, short_timeouts, start_chatty_server, task_id, webhook_at,
-    webhook_server,
+    Receiver, send_with_webhook, short_timeouts, start_chatty_server, task_id,
+    wait_for_dead_letters, webhook_at, webhook_server,
 };
-use crate::support::{TestServer, start_server};
+use crate::support::{TestServer, start_server, wait_until};
 
 #[tokio::test]
 async fn failed_delivery_is_retried_with_the_same_id_in_order() {
@@ -86,13 +86,8 @@ async fn dead_letters_are_listed_replayed_and_deleted() {
         .await;
     let task = task_id(&response);
     receiver.wait_until(|all| all.len() >= 8).await;
-    let dead_letters = loop {
-        let dead_letters = dispatcher.dead_letters(100).await.unwrap();
-        if dead_letters.len() == 4 {
-            break dead_letters;
-        }
-        tokio::task::yield_now().await;
-    };
+    wait_for_dead_letters(&dispatcher, 4).await;
+    let dead_letters = dispatcher.dead_letters(100).await.unwrap();
     assert_eq!(receiver.received().len(), 8, "each event was tried twice");
     for dead_letter in &dead_letters {
         assert_eq!(dead_letter.dead_letter.task.id.as_str(), task);
@@ -137,9 +132,7 @@ async fn events_after_the_give_up_time_get_one_attempt() {
         .v1()
         .post("/a2a", send_with_webhook("one", &webhook_at(&receiver.url("/")), false))
         .await;
-    while dispatcher.dead_letters(100).await.unwrap().len() < 4 {
-        tokio::task::yield_now().await;
-    }
+    wait_for_dead_letters(&dispatcher, 4).await;
     let received = receiver.received();
     let ids: Vec<_> = received.iter().map(|it| it.header("webhook-id").to_owned()).collect();
     let first = ids.iter().filter(|it| **it == ids[0]).count();
@@ -253,9 +246,7 @@ async fn evicted_undelivered_task_counts_as_given_up() {
     broken.wait_until(|all| !all.is_empty()).await;
     assert_eq!(given_up_count(&server).await, "0", "delivered events are not counted");
     server.v1().post("/a2a", crate::support::send_body("SendMessage", "one")).await;
-    while given_up_count(&server).await != "1" {
-        tokio::task::yield_now().await;
-    }
+    wait_until("the delivery is given up", async || given_up_count(&server).await == "1").await;
 }
 
 /// The response body is ignored.

@@ -12,9 +12,9 @@ pub(crate) use receiver::Receiver;
 
 use std::time::Duration;
 
-use latimer_server::{Agent, PushSettings, Server, Settings, Turn};
+use latimer_server::{Agent, PushSettings, Server, Settings, Turn, WebhookDispatcher};
 
-use crate::support::{TestServer, message, start_server};
+use crate::support::{TestServer, message, start_server, wait_until};
 
 /// Agent that emits one artifact per word. `ask` requests input, `say` replies directly, `awaited`
 /// returns whether only the result is read, and `wait` runs until it is canceled.
@@ -72,6 +72,14 @@ fn send_with_webhook(text: &str, webhook: &str, immediately: bool) -> String {
 /// Returns a 1.0 webhook configuration.
 fn webhook_at(url: &str) -> String {
     format!(r#"{{"url":"{url}"}}"#)
+}
+
+/// Waits until there are `count` dead letters.
+async fn wait_for_dead_letters(dispatcher: &WebhookDispatcher, count: usize) {
+    wait_until("deliveries are given up", async || {
+        dispatcher.dead_letters(100).await.unwrap().len() >= count
+    })
+    .await;
 }
 
 /// Returns the task id in a JSON-RPC 1.0 response.

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 use super::{
     Receiver, chatty_agent, send_with_webhook, short_timeouts, start_chatty_server, task_id,
-    webhook_at, webhook_server,
+    wait_for_dead_letters, webhook_at, webhook_server,
 };
 use crate::support::{TestServer, start_server};
 
@@ -160,9 +160,7 @@ async fn rebound_host_is_not_called() {
         let hook = webhook_at("https://hooks.example/");
         let response = server.v1().post("/a2a", send_with_webhook("one", &hook, false)).await;
         task_id(&response);
-        while dispatcher.dead_letters(9).await.unwrap().len() < 4 {
-            tokio::task::yield_now().await;
-        }
+        wait_for_dead_letters(&dispatcher, 4).await;
         assert_eq!(*recorder.0.lock().unwrap(), [], "{address}");
         for dead_letter in dispatcher.dead_letters(9).await.unwrap() {
             let reason = dead_letter.dead_letter.reason;
@@ -178,9 +176,7 @@ async fn checked_address_is_the_one_dialed() {
         recording_server(Rules::default(), &["93.184.215.14"], push).await;
     let hook = webhook_at("https://hooks.example:8443/");
     server.v1().post("/a2a", send_with_webhook("one", &hook, false)).await;
-    while dispatcher.dead_letters(9).await.unwrap().len() < 4 {
-        tokio::task::yield_now().await;
-    }
+    wait_for_dead_letters(&dispatcher, 4).await;
     let want: SocketAddr = "93.184.215.14:8443".parse().unwrap();
     assert_eq!(*recorder.0.lock().unwrap(), [want; 4]);
 }

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use tracing::subscriber::{DefaultGuard, set_default};
 
+use super::wait_until;
+
 /// In-memory log. Cheap to clone; clones share one log.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
@@ -26,9 +28,10 @@ impl Log {
 
     /// Waits until a line contains `pattern`.
     pub(crate) async fn wait_for(&self, pattern: &str) {
-        while self.lines_containing(pattern).is_empty() {
-            tokio::task::yield_now().await;
-        }
+        wait_until(&format!("{pattern:?} is logged"), async || {
+            !self.lines_containing(pattern).is_empty()
+        })
+        .await;
     }
 }
 

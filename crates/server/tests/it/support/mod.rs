@@ -8,6 +8,8 @@ pub(crate) use client::{TestClient, TestResponse, read_response, send_http2};
 pub(crate) use log::Log;
 pub(crate) use script::ScriptedService;
 
+use std::time::{Duration, Instant};
+
 use latimer_server::{Agent, RunningServer, Server, Settings, Turn};
 
 /// A running server and a client for it.
@@ -55,6 +57,19 @@ pub(crate) fn test_agent(name: &str) -> Agent {
 /// Creates a server of the test agent with these settings.
 pub(crate) fn shouter_server(settings: Settings) -> Server {
     Server::new(test_agent("shouter")).settings(settings)
+}
+
+/// Polls a condition until it is true.
+///
+/// # Panics
+/// After 30 seconds of real time. A timer would not fire under a paused clock, which advances only
+/// while the runtime is idle.
+pub(crate) async fn wait_until(condition: &str, mut is_true: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_true().await {
+        assert!(Instant::now() < deadline, "timed out waiting until {condition}");
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Returns a JSON-RPC 1.0 request that sends a message.
