@@ -8,7 +8,7 @@ use http::StatusCode;
 use latimer_runtime::DiscoveryHandle;
 use latimer_server::{AgentRegistry, Keyring, RunningServer, Server};
 use tokio::net::lookup_host;
-use tokio_util::task::AbortOnDropHandle;
+use tokio::task::JoinSet;
 
 use crate::agents::build_agents;
 use crate::auth;
@@ -26,7 +26,7 @@ pub struct Daemon {
     running: RunningServer,
     banner: Banner,
     /// Reloads signing keys until the daemon is dropped.
-    _key_watcher: Option<AbortOnDropHandle<()>>,
+    _key_watcher: JoinSet<()>,
     /// Discover unpublished remote agents until the daemon is dropped.
     _discovery_handles: Vec<DiscoveryHandle>,
 }
@@ -45,14 +45,11 @@ impl Daemon {
         let unpublished = build_unpublished(config)?;
         let running = server.listen().await.map_err(StartError::Server)?;
         let banner = Banner::new(config, running.address(), running.recovered_tasks());
-        let key_watcher = keyring.zip(config.signing.clone()).map(|(keyring, signing)| {
-            AbortOnDropHandle::new(tokio::spawn(signing::watch_keys(
-                signing,
-                keyring,
-                key_files,
-                signing::POLL_INTERVAL,
-            )))
-        });
+        let mut key_watcher = JoinSet::new();
+        if let Some((keyring, signing)) = keyring.zip(config.signing.clone()) {
+            let interval = signing::POLL_INTERVAL;
+            key_watcher.spawn(signing::watch_keys(signing, keyring, key_files, interval));
+        }
         let discovery_handles =
             unpublished.into_iter().map(|(name, it)| it.discover_in_background(name)).collect();
         Ok(Self {

@@ -94,7 +94,8 @@ mod tests {
         let keyring = load_keyring(&signing).unwrap();
         let first = keyring.kid();
         let interval = Duration::from_millis(5);
-        let watcher = tokio::spawn(watch_keys(signing, keyring.clone(), contents, interval));
+        let mut watcher = tokio::task::JoinSet::new();
+        watcher.spawn(watch_keys(signing, keyring.clone(), contents, interval));
         write("no key");
         tokio::time::sleep(4 * interval).await;
         assert_eq!(keyring.kid(), first);
@@ -104,6 +105,5 @@ mod tests {
             tokio::time::sleep(interval).await;
         }
         assert_eq!(keyring.kid(), SigningKey::read(next.reveal()).unwrap().kid());
-        watcher.abort();
     }
 }

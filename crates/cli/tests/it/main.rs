@@ -1,6 +1,7 @@
 //! Tests of the `latimer` binary.
 
 #![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "the runtime of a test stops its tasks")]
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod card;

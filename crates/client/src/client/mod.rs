@@ -8,15 +8,15 @@ mod poll;
 mod retry;
 mod text_deltas;
 
-use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{
     Call, CallContext, CallResponse, Capability, Dialect, ErrorKind, EventStream, Message,
-    MessageId, Part, ReplyKind, Request, Service,
+    MessageId, Part, Reply, ReplyKind, Request, Service,
 };
+use tokio::task::JoinSet;
 
 pub use builder::ClientBuilder;
 use builder::Connector;
@@ -70,6 +70,8 @@ struct Inner {
     /// Whether the agent declares that event ids are revisions. Other servers use ids that identify
     /// nothing or restart with each connection.
     has_numbered_events: bool,
+    /// Background tasks of followers. Dropping the last clone of the client aborts them.
+    background: Arc<Mutex<JoinSet<()>>>,
 }
 
 /// Result of [`Client::refresh`].
@@ -141,6 +143,7 @@ impl Client {
             polling: PollPolicy::default(),
             streaming_enabled: true,
             has_numbered_events: true,
+            background: Arc::default(),
         }))
     }
 
@@ -257,6 +260,15 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Runs a task that outlives its follower but not the client.
+    fn spawn_background(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut background = self.0.background.lock().unwrap_or_else(PoisonError::into_inner);
+        while background.try_join_next().is_some() {}
+        background.spawn(task);
+    }
+}
+
 /// Returns whether an error contradicts the card: the agent may have moved or changed its version.
 fn contradicts_card(error: &Error) -> bool {
     match error {
@@ -270,10 +282,21 @@ fn contradicts_card(error: &Error) -> bool {
     }
 }
 
-/// Creates the error of a reply to another operation.
-fn unexpected_reply(reply: &dyn fmt::Debug) -> Error {
-    let kind = format!("{reply:?}");
-    let kind = kind.split(['(', ' ']).next().unwrap_or_default();
+/// Creates the error for a reply that does not match its request.
+fn unexpected_reply(reply: &Reply) -> Error {
+    unexpected_response(match reply {
+        Reply::SendMessage(_) => "SendMessage",
+        Reply::Task(_) => "Task",
+        Reply::TaskList(_) => "TaskList",
+        Reply::PushConfig(_) => "PushConfig",
+        Reply::PushConfigList(_) => "PushConfigList",
+        Reply::PushConfigsDeleted(_) => "PushConfigsDeleted",
+        Reply::Card(_) => "Card",
+    })
+}
+
+/// Creates the error for a response whose kind does not match its request.
+fn unexpected_response(kind: &str) -> Error {
     let problem = format!("the reply belongs to another operation ({kind})");
     Error::InvalidResponse { origin: "the agent".into(), problem }
 }

@@ -1,5 +1,6 @@
 //! Tests of the client with real servers and with servers that violate the protocol.
 
+#![expect(clippy::disallowed_methods, reason = "the runtime of a test stops its tasks")]
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod a2a_client;

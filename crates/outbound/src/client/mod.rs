@@ -24,6 +24,7 @@ use http::{HeaderValue, Request, Response, Uri, Version};
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::task::JoinSet;
 
 use crate::dial::{Dial, TcpDialer};
 use crate::forbidden::Forbidden;
@@ -70,6 +71,8 @@ pub struct HttpClient {
     inner: legacy::Client<Connector, RequestBody>,
     user_agent: HeaderValue,
     last_target: Arc<LastTarget>,
+    /// Bodies that are read only to reuse their connections. Dropping the last clone aborts them.
+    body_reads: Arc<Mutex<JoinSet<()>>>,
 }
 
 /// Default `User-Agent` header.
@@ -115,7 +118,14 @@ impl HttpClient {
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(10))
             .build(connector.clone());
-        Self { guard, connector, inner, user_agent, last_target: Arc::default() }
+        Self {
+            guard,
+            connector,
+            inner,
+            user_agent,
+            last_target: Arc::default(),
+            body_reads: Arc::default(),
+        }
     }
 
     /// Sends a request and reads the complete response within the limits, following redirects.
@@ -158,14 +168,13 @@ impl HttpClient {
         let response = tokio::time::timeout(limits.timeout, response).await;
         let (head, body) = response.map_err(|_| RequestError::Timeout)??.into_parts();
         let RequestLimits { timeout, max_body_bytes, .. } = *limits;
-        tokio::spawn(async move {
+        let mut body_reads = self.body_reads.lock().unwrap_or_else(PoisonError::into_inner);
+        while body_reads.try_join_next().is_some() {}
+        body_reads.spawn(async move {
+            let read = body::read_to_end(Response::new(body), max_body_bytes);
             // The response headers have been returned; an error only prevents reuse of the
             // connection.
-            let _ = tokio::time::timeout(
-                timeout,
-                body::read_to_end(Response::new(body), max_body_bytes),
-            )
-            .await;
+            let _ = tokio::time::timeout(timeout, read).await;
         });
         Ok(Response::from_parts(head, ()))
     }

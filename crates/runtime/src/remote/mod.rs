@@ -33,7 +33,8 @@ use latimer_protocol::Task;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::Directive;
 use latimer_server::{Agent, AgentFailure, CardHandle, Executor, Health, Turn};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use tracing::warn;
 
 use self::deferred::send_then_follow;
@@ -72,7 +73,7 @@ pub struct RemoteAgent {
     hop_id: OnceLock<String>,
     max_hops: u32,
     forwards_caller: bool,
-    discovery: OnceLock<AbortOnDropHandle<()>>,
+    discovery: OnceLock<JoinSet<()>>,
 }
 
 impl RemoteAgent {
@@ -229,7 +230,7 @@ impl Executor for RemoteAgent {
             return;
         };
         // Spawned, so that it continues when this future is dropped.
-        let cancellation = tokio::spawn(Arc::clone(&self.upstream).cancel_task(task_id));
+        let cancellation = self.upstream.start_cancel_task(task_id, &Handle::current());
         if cancellation.await.is_err() {
             warn!(agent = self.upstream.name, task = %task.id, "canceling the upstream task failed");
         }
@@ -246,7 +247,7 @@ impl Executor for RemoteAgent {
 
 /// Handle of a background discovery, which ends when the handle is dropped.
 pub struct DiscoveryHandle {
-    _discovery: AbortOnDropHandle<()>,
+    _discovery: JoinSet<()>,
 }
 
 impl fmt::Debug for DiscoveryHandle {

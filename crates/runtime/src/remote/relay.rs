@@ -353,7 +353,7 @@ impl Drop for Relay<'_> {
             && let Some(task_id) = self.ids.task.take()
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(Arc::clone(self.upstream).cancel_task(task_id));
+            self.upstream.start_cancel_task(task_id, &runtime);
         }
     }
 }

@@ -8,9 +8,11 @@ use latimer_client::{CallOptions, CardRefresh, CardSource, Client, Error as Clie
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind, TaskId, redact_query};
 use latimer_server::{CardHandle, Health};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
 use super::RECOVERY_WAIT;
@@ -58,6 +60,8 @@ pub(super) struct Upstream {
     /// Whether the last discovery failed.
     discovery_failed: AtomicBool,
     breaker: Mutex<CircuitBreaker>,
+    /// Cancellations that outlive their turn.
+    cancellations: TaskTracker,
 }
 
 impl Upstream {
@@ -78,11 +82,22 @@ impl Upstream {
             refresh_requested: Notify::new(),
             discovery_failed: AtomicBool::new(false),
             breaker: Mutex::default(),
+            cancellations: TaskTracker::new(),
         }
     }
 
+    /// Cancels a task in the background, also when the caller stops waiting. Gives up after
+    /// [`RECOVERY_WAIT`].
+    pub(super) fn start_cancel_task(
+        self: &Arc<Self>,
+        task_id: TaskId,
+        runtime: &Handle,
+    ) -> JoinHandle<()> {
+        self.cancellations.spawn_on(Arc::clone(self).cancel_task(task_id), runtime)
+    }
+
     /// Cancels a task. Retries transient errors until [`RECOVERY_WAIT`] has passed.
-    pub(super) async fn cancel_task(self: Arc<Self>, task_id: TaskId) {
+    async fn cancel_task(self: Arc<Self>, task_id: TaskId) {
         let deadline = Instant::now() + RECOVERY_WAIT;
         let mut backoff = INITIAL_BACKOFF;
         while Instant::now() < deadline {
@@ -157,11 +172,11 @@ impl Upstream {
     pub(super) fn start_discovery(
         self: &Arc<Self>,
         card_handle: Option<CardHandle>,
-    ) -> AbortOnDropHandle<()> {
+    ) -> JoinSet<()> {
         let upstream = Arc::clone(self);
-        AbortOnDropHandle::new(tokio::spawn(async move {
-            upstream.run_discovery(card_handle).await;
-        }))
+        let mut discovery = JoinSet::new();
+        discovery.spawn(async move { upstream.run_discovery(card_handle).await });
+        discovery
     }
 
     /// Discovers the agent, and refreshes its card periodically and on request. Never returns.

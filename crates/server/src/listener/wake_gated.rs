@@ -62,6 +62,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use tokio::sync::oneshot;
+    use tokio::task::JoinSet;
 
     use super::*;
 
@@ -79,7 +80,8 @@ mod tests {
             assert!(pending);
         }
         assert_eq!(polls.load(Ordering::Relaxed), 1);
-        tokio::spawn(async move { sender.send(()) });
+        let mut waker = JoinSet::new();
+        waker.spawn(async move { sender.send(()) });
         poll_fn(|context| gated.poll(context)).await.unwrap();
         assert_eq!(polls.load(Ordering::Relaxed), 2);
     }

@@ -1,5 +1,6 @@
 //! Tests of the server over TCP connections.
 
+#![expect(clippy::disallowed_methods, reason = "the runtime of a test stops its tasks")]
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod access;

@@ -97,6 +97,7 @@ impl ClientBuilder {
             polling: self.polling,
             streaming_enabled: self.streaming_enabled,
             has_numbered_events,
+            background: Arc::default(),
         })
     }
 

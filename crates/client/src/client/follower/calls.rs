@@ -41,12 +41,12 @@ pub(super) enum FirstEvent {
 impl FollowState {
     /// Closes a stream after its last event. Reads the remainder in the background, for at most
     /// [`STREAM_CLOSE_GRACE`], so that the connection can be reused.
-    pub(super) fn close(self) {
+    pub(super) fn close(self, client: &Client) {
         let Self::Streaming { mut events, .. } = self else { return };
         let remainder = async move { while events.next().await.is_some() {} };
         let mut remainder = Box::pin(timeout(STREAM_CLOSE_GRACE, remainder));
         if remainder.as_mut().now_or_never().is_none() {
-            tokio::spawn(remainder);
+            client.spawn_background(remainder.map(drop));
         }
     }
 }

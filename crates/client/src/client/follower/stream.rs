@@ -72,7 +72,7 @@ impl TaskFollower {
         self.may_have_missed_events |=
             first_event == Some(FirstEvent::Resumed) && !is_snapshot && revision.is_none();
         if settles_task(&event) && !is_prior_question {
-            mem::replace(&mut self.state, FollowState::Done).close();
+            mem::replace(&mut self.state, FollowState::Done).close(&self.client);
             // The final event is emitted last, as the complete task with the missing events.
             if let Some(id) = event.task_id().filter(|_| self.may_have_missed_events) {
                 self.state = poll(&self.client, id.clone(), Duration::ZERO);

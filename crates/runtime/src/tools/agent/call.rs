@@ -8,6 +8,7 @@ use latimer_protocol::{Message, SendMessageResponse, TaskId};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 /// Maximum time for canceling a task, including the wait for its id.
@@ -21,6 +22,8 @@ pub(super) enum CallOutcome {
     Failed(ClientError),
     /// The call was canceled. The agent was asked to cancel its task.
     Canceled,
+    /// The call panicked.
+    Panicked,
 }
 
 /// A running call, driven by a background task. Dropping it cancels the agent's task in the
@@ -37,16 +40,22 @@ impl AgentCall {
         client: Client,
         message: Message,
         parent_token: &CancellationToken,
+        tasks: &TaskTracker,
     ) -> Self {
         let (cancel_token, task_id) = (parent_token.child_token(), Arc::new(OnceLock::new()));
         let handle =
-            tokio::spawn(run_call(client, message, cancel_token.clone(), Arc::clone(&task_id)));
+            tasks.spawn(run_call(client, message, cancel_token.clone(), Arc::clone(&task_id)));
         Self { handle, task_id, cancel_guard: cancel_token.drop_guard() }
     }
 
     /// Waits for the outcome. Can be called again if the future is dropped before it completes.
     pub(super) async fn wait(&mut self) -> CallOutcome {
-        (&mut self.handle).await.unwrap_or(CallOutcome::Canceled)
+        match (&mut self.handle).await {
+            Ok(outcome) => outcome,
+            Err(error) if error.is_panic() => CallOutcome::Panicked,
+            // The runtime shuts down.
+            Err(_) => CallOutcome::Canceled,
+        }
     }
 
     /// Cancels the agent's task and waits until the request has been sent.
@@ -103,5 +112,32 @@ async fn cancel_task(client: &Client, mut follower: TaskFollower) {
     let Some(task) = follower.task().filter(|it| !it.status.state.is_terminal()) else { return };
     if let Err(error) = client.cancel_task(task.id.clone()).await {
         debug!(%error, "canceling the task of a tool call failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use latimer_client::user_message;
+    use latimer_protocol::{Call, CallResponse, Error, Service};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct PanickingAgent;
+
+    #[async_trait]
+    impl Service for PanickingAgent {
+        async fn call(&self, _: Call) -> Result<CallResponse, Error> {
+            panic!("on request")
+        }
+    }
+
+    #[tokio::test]
+    async fn panic_is_not_reported_as_cancellation() {
+        let client = Client::from_service(Arc::new(PanickingAgent));
+        let (token, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let mut call = AgentCall::start(client, user_message("hello"), &token, &tasks);
+        assert!(matches!(call.wait().await, CallOutcome::Panicked));
     }
 }

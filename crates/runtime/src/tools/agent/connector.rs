@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use latimer_client::{CardSource, Client, Error as ClientError};
 use latimer_protocol::card::AgentCard;
+use tokio::task::JoinSet;
 use tracing::warn;
 
 use crate::peer::ConfigureClient;
@@ -79,10 +80,17 @@ impl AgentConnector {
         let start = || {
             let (tool, configure) = (Arc::clone(&self.tool), Arc::clone(&self.configure));
             // Spawned, so that it continues when the first caller drops its future.
-            let task = tokio::spawn(ConnectedAgent::connect(tool, self.source.clone(), configure));
+            let mut task = JoinSet::new();
+            task.spawn(ConnectedAgent::connect(tool, self.source.clone(), configure));
             let connect_failed =
                 || ToolError::new(ToolErrorCode::A2aError, "connecting to the agent failed");
-            async move { task.await.unwrap_or_else(|_| Err(connect_failed())) }.boxed().shared()
+            let result = async move {
+                match task.join_next().await {
+                    Some(Ok(result)) => result,
+                    Some(Err(_)) | None => Err(connect_failed()),
+                }
+            };
+            result.boxed().shared()
         };
         self.state().attempt.get_or_insert_with(start).clone()
     }

@@ -23,6 +23,7 @@ use latimer_client::{CardSource, ClientBuilder, Error as ClientError, user_messa
 use latimer_protocol::{ContextId, Message, SendMessageResponse, TaskId};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 use self::arguments::Arguments;
 use self::call::{AgentCall, CallOutcome};
@@ -75,6 +76,8 @@ pub struct AgentTool {
     connector: AgentConnector,
     contexts: ContextCache<ContextState>,
     detached: DetachedCalls,
+    /// Tasks of all calls, including those that wait for a cancellation to be confirmed.
+    calls: TaskTracker,
 }
 
 /// State of a context at the agent.
@@ -101,6 +104,7 @@ impl AgentTool {
             name: tool_name,
             contexts: ContextCache::default(),
             detached: DetachedCalls::default(),
+            calls: TaskTracker::new(),
         }
     }
 
@@ -155,6 +159,10 @@ impl AgentTool {
                 Err(agent.tool_error(error))
             }
             CallOutcome::Canceled => Err(canceled()),
+            CallOutcome::Panicked => {
+                self.connector.invalidate(&agent);
+                Err(ToolError::new(ToolErrorCode::A2aError, "the call failed"))
+            }
         }
     }
 
@@ -215,6 +223,7 @@ impl Tool for AgentTool {
                         agent.client.clone(),
                         message,
                         context.cancellation_token(),
+                        &self.calls,
                     );
                     pending_call.insert(DetachedCall { agent_call, agent, context_state })
                 }

@@ -10,6 +10,7 @@ use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::provider::Provider;
@@ -27,6 +28,8 @@ pub(super) struct KeySet {
     current: Arc<RwLock<Option<Arc<FetchedKeys>>>>,
     /// When somebody asked in vain. Held while somebody asks.
     refresh_lock: Arc<Mutex<Option<Instant>>>,
+    /// Requests to the provider that outlive the call that started them. Each has a timeout.
+    refreshes: TaskTracker,
 }
 
 /// The key that a token is signed with.
@@ -65,7 +68,13 @@ struct ProviderKey {
 impl KeySet {
     pub(super) fn new(provider: Provider, max_age: Duration) -> Self {
         let provider = Arc::new(provider);
-        Self { provider, max_age, current: Arc::default(), refresh_lock: Arc::default() }
+        Self {
+            provider,
+            max_age,
+            current: Arc::default(),
+            refresh_lock: Arc::default(),
+            refreshes: TaskTracker::new(),
+        }
     }
 
     /// The key that a token is signed with. Keys that are too old are still good while the provider
@@ -115,7 +124,7 @@ impl KeySet {
         failed_at: RefreshGuard,
     ) -> JoinHandle<(Option<Arc<FetchedKeys>>, RefreshGuard)> {
         let (provider, current) = (self.provider.clone(), self.current.clone());
-        tokio::spawn(async move {
+        self.refreshes.spawn(async move {
             match provider.fetch_keys().await {
                 Ok(keys) => {
                     let keys =

@@ -79,10 +79,14 @@ impl Drop for DetachOnDrop {
         let Some(Inner { future, active_turn, tracker_token }) = self.0.take() else { return };
         // Without a runtime the remainder is lost.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move {
-                future.into_inner().unwrap_or_else(PoisonError::into_inner).await;
-                drop((active_turn, tracker_token));
-            });
+            let tracker = active_turn.0.0.tracker.clone();
+            tracker.spawn_on(
+                async move {
+                    future.into_inner().unwrap_or_else(PoisonError::into_inner).await;
+                    drop((active_turn, tracker_token));
+                },
+                &runtime,
+            );
         }
     }
 }
