@@ -166,8 +166,8 @@ fn invalid_auth_settings_are_reported_without_keys() {
         (format!("{}{}", key("a", &digest), key("a", &hash_key("y"))), "two API keys named \"a\""),
         (format!("{}{}", key("a", &digest), key("b", &digest)), "duplicates another key"),
         (jwt(""), "`auth.jwt.audience`"),
-        (jwt("audience = [\"a\"]\nalgorithms = [\"HS256\"]"), "\"HS256\" is none of RS256"),
-        (jwt("audience = [\"a\"]\nalgorithms = [\"none\"]"), "\"none\" is none of RS256"),
+        (jwt("audience = [\"a\"]\nalgorithms = [\"HS256\"]"), "\"HS256\" is not one of RS256"),
+        (jwt("audience = [\"a\"]\nalgorithms = [\"none\"]"), "\"none\" is not one of RS256"),
         (jwt("audience = [\"a\"]\nleeway = \"2h\""), "`auth.jwt.leeway`"),
         ("[auth.jwt]\naudience = [\"a\"]\n".into(), "needs `issuer`"),
         (

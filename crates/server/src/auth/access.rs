@@ -1,10 +1,11 @@
-//! Who may use an agent.
+//! Allow list of an agent.
 
 use latimer_protocol::Caller;
 
 use super::AuthError;
 
-/// Who may use an agent: everybody whom the server lets in, unless something is listed.
+/// Allow list of an agent. An empty list allows every caller that the server admits; a caller must
+/// satisfy both lists.
 ///
 /// ```
 /// # use latimer_server::Access;
@@ -16,20 +17,20 @@ use super::AuthError;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Callers by their names. It must be one of these, if there are any.
+    /// Principals of the allowed callers; an empty list allows all principals.
     pub principals: Vec<String>,
-    /// Scopes. It must have all of these.
+    /// Scopes, all of which a caller must have.
     pub scopes: Vec<String>,
 }
 
 impl Access {
-    /// Whether everybody may.
+    /// Returns whether every caller is allowed, anonymous callers included.
     #[must_use]
     pub fn is_unrestricted(&self) -> bool {
         self.principals.is_empty() && self.scopes.is_empty()
     }
 
-    /// Whether a caller may.
+    /// Checks whether a caller is allowed.
     ///
     /// # Errors
     /// Returns [`AuthError::Missing`] for an anonymous caller, [`AuthError::Forbidden`] for one that

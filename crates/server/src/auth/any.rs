@@ -1,4 +1,4 @@
-//! Several ways to know callers.
+//! Combination of several authentication methods.
 
 use std::sync::Arc;
 
@@ -7,20 +7,25 @@ use latimer_protocol::Caller;
 
 use super::{AuthError, Authenticate, PresentedCredentials, SecurityDeclaration};
 
-/// Several ways to know callers, tried one after the other: the first that knows a caller lets it
-/// in. What nobody can read ends the search, so that no two readers see two things in it.
+/// Authentication methods that are tried in order. The first method that accepts a request decides
+/// its caller.
+///
+/// [`AuthError::Missing`] and [`AuthError::Invalid`] continue with the next method; every other error
+/// rejects the request. Malformed credentials therefore never reach a second method, which could
+/// interpret them differently. If no method accepts the request, the last [`AuthError::Invalid`] is
+/// returned.
 #[derive(Clone, Debug, Default)]
 pub struct AnyOf(Vec<Arc<dyn Authenticate>>);
 
 impl AnyOf {
-    /// The same ways, and one more.
+    /// Adds a method, which is tried last.
     #[must_use]
     pub fn with(mut self, method: impl Authenticate) -> Self {
         self.0.push(Arc::new(method));
         self
     }
 
-    /// Whether there is none, which lets nobody in.
+    /// Returns whether there are no methods; every request is then rejected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

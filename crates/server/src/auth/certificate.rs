@@ -1,4 +1,4 @@
-//! Callers by the certificates that they showed on their connections.
+//! Authentication by TLS client certificate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,15 +14,16 @@ use x509_cert::ext::pkix::name::GeneralName;
 
 use super::{AuthError, Authenticate, PresentedCredentials, SecurityDeclaration};
 
-/// The name of the scheme in cards.
+/// Name of the security scheme in cards.
 const SCHEME: &str = "mtls";
-/// HTTP has no scheme for certificates, and a refusal must name one.
+/// HTTP defines no authentication scheme for certificates, but a 401 response requires a challenge.
 const CHALLENGE: &str = "Certificate realm=\"latimer\"";
 
-/// Lets in whoever showed a certificate that the server trusts. Whom it trusts is for
-/// [`Tls::client_ca`](crate::Tls::client_ca) to say.
+/// Authenticates callers by the client certificate of their connection. The TLS listener verifies
+/// certificates against [`Tls::client_ca`](crate::Tls::client_ca); this method checks only that the
+/// certificate has not expired since the connection was opened.
 ///
-/// A caller is named by what its certificate names: `cert:CN=alice,O=Example` by the subject,
+/// The principal is `cert:` and the selected name: `cert:CN=alice,O=Example` for the subject,
 /// `cert:dns:alice.example`, `cert:uri:spiffe://example/alice` or `cert:email:alice@example`.
 #[derive(Clone, Debug, Default)]
 pub struct CertificateAuth {
@@ -30,29 +31,30 @@ pub struct CertificateAuth {
     scopes: Vec<String>,
 }
 
-/// What of a certificate names its caller. Of several alternative names of one kind it is the first.
+/// Name of a certificate that becomes the principal. Of several alternative names of one kind, the
+/// first is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CertificateName {
-    /// The subject.
+    /// Subject.
     #[default]
     Subject,
-    /// An alternative name that is a host.
+    /// Alternative name of type DNS.
     Dns,
-    /// An alternative name that is a URI.
+    /// Alternative name of type URI.
     Uri,
-    /// An alternative name that is an address of e-mail.
+    /// Alternative name of type email.
     Email,
 }
 
 impl CertificateAuth {
-    /// Names callers by this.
+    /// Creates a method that takes the principal from this name.
     #[must_use]
     pub fn named_by(name: CertificateName) -> Self {
         Self { name, scopes: Vec::new() }
     }
 
-    /// Gives all of them these scopes.
+    /// Sets the scopes of all callers.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
@@ -81,12 +83,12 @@ impl CertificateAuth {
 impl Authenticate for CertificateAuth {
     async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError> {
         let certificate = presented.certificate.ok_or(AuthError::Missing)?;
-        // A connection may outlive the certificate that it was opened with.
+        // A connection can outlive its certificate.
         if certificate.0.expires < SystemTime::now() {
             return Err(AuthError::invalid("the client certificate has expired"));
         }
         let principal = self.principal(certificate).ok_or_else(|| {
-            AuthError::invalid("the client certificate has no name of the kind that counts here")
+            AuthError::invalid("the client certificate has no name of the configured kind")
         })?;
         Ok(Caller::new(principal).with_scopes(self.scopes.iter().cloned()))
     }
@@ -101,8 +103,8 @@ impl Authenticate for CertificateAuth {
     }
 }
 
-/// A certificate that the sender of a request showed, and that was verified. Whoever serves the
-/// router behind TLS of their own puts it into the extensions of each request.
+/// Verified client certificate of a connection. An embedder that terminates TLS itself adds it to the
+/// extensions of each request.
 #[derive(Clone)]
 pub struct ClientCertificate(Arc<ParsedCertificate>);
 
@@ -112,16 +114,16 @@ struct ParsedCertificate {
     expires: SystemTime,
 }
 
-/// Something that is not a certificate.
+/// Bytes are not a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is not a certificate")]
+#[error("is not a DER-encoded certificate")]
 pub struct InvalidCertificate;
 
 impl ClientCertificate {
-    /// Reads a certificate in DER. It does not verify it.
+    /// Decodes a DER-encoded certificate without verifying it.
     ///
     /// # Errors
-    /// When it is none.
+    /// Returns [`InvalidCertificate`] if the bytes are not a certificate.
     pub fn from_der(der: &[u8]) -> Result<Self, InvalidCertificate> {
         let certificate = Certificate::from_der(der).map_err(|_| InvalidCertificate)?;
         let certificate = certificate.tbs_certificate();

@@ -1,37 +1,37 @@
-//! Tokens and keys as requests show them.
+//! Bearer tokens and API keys in request headers.
 
 use http::header::{AUTHORIZATION, HeaderName};
 use http::{HeaderMap, HeaderValue};
 
 use super::AuthError;
 
-/// Where a key may be besides the `Authorization` header.
+/// Header that contains an API key instead of `Authorization`.
 const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
-/// The longest token that is looked at.
+/// Maximum length of a token or key.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
-/// The bearer token of a request, if it has one.
+/// Returns the bearer token of a request, or `None` without an `Authorization` header.
 ///
 /// # Errors
-/// When it has something there that is none.
+/// Returns [`AuthError::Malformed`] if the header is not a valid bearer token.
 pub(super) fn bearer_token(headers: &HeaderMap) -> Result<Option<&str>, AuthError> {
     let Some(value) = single_header(headers, &AUTHORIZATION)? else { return Ok(None) };
     let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
     if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(AuthError::malformed("the Authorization header must be of the scheme Bearer"));
+        return Err(AuthError::malformed("the Authorization header must use the Bearer scheme"));
     }
     Ok(Some(validate_token(token)?))
 }
 
-/// The key of a request, if it has one: as a bearer token, or in a header of its own.
+/// Returns the API key of a request from `Authorization` or `X-API-Key`, or `None` without either.
 ///
 /// # Errors
-/// When it has something there that is none, or two keys.
+/// Returns [`AuthError::Malformed`] if one of the headers is invalid, or if they differ.
 pub(super) fn api_key(headers: &HeaderMap) -> Result<Option<&str>, AuthError> {
     let header_key = single_header(headers, &API_KEY_HEADER)?.map(validate_token).transpose()?;
     match (bearer_token(headers)?, header_key) {
         (Some(token), Some(header_key)) if token != header_key => Err(AuthError::malformed(
-            "the headers Authorization and X-API-Key disagree; send one of them",
+            "the Authorization and X-API-Key headers differ; send only one of them",
         )),
         (token, header_key) => Ok(token.or(header_key)),
     }
@@ -44,10 +44,11 @@ fn single_header<'h>(
     let mut values = headers.get_all(name).into_iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(AuthError::malformed(format!("the header {name} is there more than once")));
+        return Err(AuthError::malformed(format!("the header {name} occurs more than once")));
     }
     let text = HeaderValue::to_str(value);
-    text.map(Some).map_err(|_| AuthError::malformed(format!("the header {name} is not text")))
+    text.map(Some)
+        .map_err(|_| AuthError::malformed(format!("the header {name} is not visible ASCII")))
 }
 
 fn validate_token(token: &str) -> Result<&str, AuthError> {
@@ -73,13 +74,13 @@ mod tests {
             ("x-api-key", " three ", Ok("three")),
             ("authorization", "Bearer", Err("empty")),
             ("authorization", "Bearer   ", Err("empty")),
-            ("authorization", "", Err("scheme Bearer")),
-            ("authorization", "Basic b25l", Err("scheme Bearer")),
-            ("authorization", "one", Err("scheme Bearer")),
+            ("authorization", "", Err("Bearer scheme")),
+            ("authorization", "Basic b25l", Err("Bearer scheme")),
+            ("authorization", "one", Err("Bearer scheme")),
             ("authorization", &long, Err("longer than")),
-            ("authorization", "Bearer \u{e9}", Err("not text")),
+            ("authorization", "Bearer \u{e9}", Err("not visible ASCII")),
             ("x-api-key", "", Err("empty")),
-            ("x-api-key", "\u{e9}", Err("not text")),
+            ("x-api-key", "\u{e9}", Err("not visible ASCII")),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());

@@ -1,4 +1,4 @@
-//! Keys that somebody gave to callers, kept as digests.
+//! Authentication by API key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,14 +15,14 @@ use super::{
     AuthError, Authenticate, BEARER_CHALLENGE, PresentedCredentials, SecurityDeclaration, extract,
 };
 
-/// The caller that shows the one key which has no name.
+/// Principal of callers with the operator key.
 const OPERATOR_PRINCIPAL: &str = "api-key";
-/// Names of the schemes in cards.
+/// Names of the security schemes in cards.
 const BEARER_SCHEME: &str = "apiKey";
 const HEADER_SCHEME: &str = "apiKeyHeader";
 
-/// Lets in whoever shows one of several keys, as a bearer token or in the header `X-API-Key`. All
-/// who show one key are one caller.
+/// Authenticates callers by API key, sent as a bearer token or in the header `X-API-Key`. Stores only
+/// digests of the keys. All clients that send the same key are the same caller.
 ///
 /// ```
 /// # use latimer_server::{ApiKeys, KeyDigest};
@@ -41,8 +41,7 @@ struct ApiKeyEntry {
 }
 
 impl ApiKeys {
-    /// The same keys, and one that has no name: whoever shows it is the caller `api-key`, and runs the
-    /// server.
+    /// Adds a key with the principal `api-key` and the scope [`OPERATOR_SCOPE`].
     #[must_use]
     pub fn with_operator_key(mut self, key: &Secret) -> Self {
         let caller = Caller::new(OPERATOR_PRINCIPAL).with_scopes([OPERATOR_SCOPE]);
@@ -50,8 +49,7 @@ impl ApiKeys {
         self
     }
 
-    /// The same keys, and one of this digest: whoever shows it is the caller `key:NAME`, and has
-    /// these scopes.
+    /// Adds a key with the principal `key:NAME` and these scopes.
     #[must_use]
     pub fn with_key<S: Into<String>>(
         mut self,
@@ -64,14 +62,14 @@ impl ApiKeys {
         self
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no keys; every request is then rejected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The caller of a key. How long this takes says nothing about which keys there are: every
-    /// digest is looked at, to its end.
+    /// Returns the caller of a key. Compares every digest in constant time, so that the duration
+    /// reveals nothing about the stored keys.
     fn find_caller(&self, key: &str) -> Option<&Caller> {
         let digest = KeyDigest::hash(key);
         let mut caller = None;
@@ -88,7 +86,7 @@ impl ApiKeys {
 impl Authenticate for ApiKeys {
     async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError> {
         let key = extract::api_key(presented.headers)?.ok_or(AuthError::Missing)?;
-        self.find_caller(key).cloned().ok_or_else(|| AuthError::invalid("the key is not known"))
+        self.find_caller(key).cloned().ok_or_else(|| AuthError::invalid("the API key is unknown"))
     }
 
     fn challenge(&self) -> &str {
@@ -102,7 +100,8 @@ impl Authenticate for ApiKeys {
     }
 }
 
-/// The SHA-256 digest of a key: enough to know the key when it is shown, and not enough to show it.
+/// SHA-256 digest of an API key: verifies a presented key without storing it. Displayed and parsed as
+/// 64 hexadecimal digits.
 ///
 /// ```
 /// # use latimer_server::KeyDigest;
@@ -115,7 +114,7 @@ impl Authenticate for ApiKeys {
 pub struct KeyDigest([u8; 32]);
 
 impl KeyDigest {
-    /// The digest of a key.
+    /// Computes the digest of a key.
     #[must_use]
     pub fn from_key(key: &Secret) -> Self {
         Self::hash(key.reveal())
@@ -138,9 +137,9 @@ impl fmt::Debug for KeyDigest {
     }
 }
 
-/// A text that is not a digest.
+/// A string is not a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is not a SHA-256 digest: write its 64 hexadecimal digits")]
+#[error("is not a SHA-256 digest: expected 64 hexadecimal digits")]
 pub struct InvalidDigest;
 
 impl FromStr for KeyDigest {

@@ -1,7 +1,17 @@
-//! Who asks: the seam where callers are told apart, and the ways to do it.
+//! Authentication of callers, and authorization by agent.
 //!
-//! Each way names its callers so that no two of them can name the same one: `key:NAME` for a named
-//! key, `jwt:ISSUER#SUBJECT` for a token, `cert:…` for a certificate.
+//! Each method prefixes its principals, so that two methods cannot produce the same one: `key:NAME`
+//! for an API key, `jwt:ISSUER#SUBJECT` for a token, `cert:…` for a certificate.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `access` | allow list of an agent |
+//! | `any` | combination of several methods |
+//! | `certificate` | TLS client certificates |
+//! | `error` | errors of authentication and authorization |
+//! | `extract` | bearer tokens and API keys in headers |
+//! | `jwt` | tokens of an identity provider |
+//! | `keys` | API keys |
 
 mod access;
 mod any;
@@ -27,10 +37,32 @@ pub use error::AuthError;
 pub use jwt::{InvalidJwt, Jwt, JwtAlgorithm, JwtSettings};
 pub use keys::{ApiKeys, InvalidDigest, KeyDigest};
 
-/// Finds out who makes a request.
+/// Method that authenticates the caller of a request.
 ///
-/// It is asked before a body is read. Cards, health and readiness are for everybody, and so are the
-/// public paths of [`Settings`](crate::Settings).
+/// The server authenticates a request before it reads the body. Cards, health and readiness need no
+/// authentication, nor do the public paths of [`Settings`](crate::Settings).
+///
+/// ```
+/// use async_trait::async_trait;
+/// use latimer_protocol::Caller;
+/// use latimer_server::{AuthError, Authenticate, PresentedCredentials};
+///
+/// /// Authenticates callers by a header that a trusted proxy sets.
+/// #[derive(Debug)]
+/// struct ProxyAuth;
+///
+/// #[async_trait]
+/// impl Authenticate for ProxyAuth {
+///     async fn authenticate(
+///         &self,
+///         presented: PresentedCredentials<'_>,
+///     ) -> Result<Caller, AuthError> {
+///         let user = presented.headers.get("x-user").ok_or(AuthError::Missing)?;
+///         let user = user.to_str().map_err(|_| AuthError::Malformed("invalid user".into()))?;
+///         Ok(Caller::new(format!("proxy:{user}")))
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Authenticate: fmt::Debug + Send + Sync + 'static {
     /// Returns the caller that the credentials of a request identify.
@@ -40,52 +72,53 @@ pub trait Authenticate: fmt::Debug + Send + Sync + 'static {
     /// other error rejects the request, also on public paths.
     async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError>;
 
-    /// What the `WWW-Authenticate` header asks for.
+    /// Returns the authentication scheme, with parameters, for the `WWW-Authenticate` header.
     fn challenge(&self) -> &str {
         "Bearer"
     }
 
-    /// What cards say about it. When it is nothing, a card says what its author does.
+    /// Returns the security schemes for cards. If there are none, cards keep the schemes of their
+    /// authors.
     fn security(&self) -> SecurityDeclaration {
         SecurityDeclaration::default()
     }
 }
 
-/// The challenge of everything that takes bearer tokens.
+/// Challenge of the methods that accept bearer tokens.
 const BEARER_CHALLENGE: &str = "Bearer realm=\"latimer\"";
 
-/// What a request shows of its sender.
+/// Credentials of a request.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PresentedCredentials<'a> {
-    /// Its headers, or the metadata of gRPC.
+    /// Request headers; for gRPC, the metadata.
     pub headers: &'a HeaderMap,
-    /// Where it came from, if that is known.
+    /// Peer address of the connection, if known.
     pub peer: Option<SocketAddr>,
-    /// The certificate that its sender showed on the connection, verified.
+    /// Verified client certificate of the connection.
     pub certificate: Option<&'a ClientCertificate>,
 }
 
 impl<'a> PresentedCredentials<'a> {
-    /// What a request with these headers shows.
+    /// Creates credentials with headers only.
     #[must_use]
     pub fn new(headers: &'a HeaderMap) -> Self {
         Self { headers, peer: None, certificate: None }
     }
 }
 
-/// What cards say about how to authenticate.
+/// Security schemes and requirements that a method adds to cards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SecurityDeclaration {
-    /// The schemes, by name.
+    /// Schemes by name.
     pub schemes: BTreeMap<String, SecurityScheme>,
-    /// Combinations of them, of which any one is enough.
+    /// Combinations of schemes; a caller must satisfy one of them.
     pub requirements: Vec<SecurityRequirement>,
 }
 
 impl SecurityDeclaration {
-    /// The same, with one more scheme, which is enough by itself.
+    /// Adds a scheme that is sufficient by itself.
     #[must_use]
     pub fn with_alternative(mut self, name: impl Into<String>, scheme: SecurityScheme) -> Self {
         let name = name.into();
@@ -94,7 +127,8 @@ impl SecurityDeclaration {
         self
     }
 
-    /// Has a card say so. An agent may need scopes, which only some schemes can give.
+    /// Replaces the schemes and requirements of a card. Adds `scopes`, which the agent requires, to
+    /// the schemes that support scopes. Does nothing without schemes.
     pub(crate) fn apply_to(&self, card: &mut AgentCard, scopes: &[String]) {
         if self.schemes.is_empty() {
             return;
@@ -116,7 +150,7 @@ impl SecurityDeclaration {
     }
 }
 
-/// A function that knows callers by their headers.
+/// Method that authenticates callers by a function of the headers.
 pub(crate) struct HeaderAuth<F>(pub(crate) F);
 
 impl<F> fmt::Debug for HeaderAuth<F> {

@@ -1,16 +1,16 @@
-//! How tokens may be signed.
+//! Signature algorithms of tokens.
 
 use std::fmt;
 use std::str::FromStr;
 
 use jsonwebtoken::Algorithm;
 
-/// How a token is signed. Only with a private key: what verifies a token must not be able to make
-/// one, and a token that is not signed is none.
+/// Asymmetric signature algorithm of a token. Symmetric algorithms are excluded because a verifier
+/// could forge tokens; unsigned tokens are excluded too. Displayed and parsed by its JOSE name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JwtAlgorithm(Algorithm);
 
-/// Every algorithm, by its name.
+/// All algorithms by name.
 const ALL: [(&str, Algorithm); 9] = [
     ("RS256", Algorithm::RS256),
     ("RS384", Algorithm::RS384),
@@ -24,7 +24,7 @@ const ALL: [(&str, Algorithm); 9] = [
 ];
 
 impl JwtAlgorithm {
-    /// Those that are in use, and allowed unless something else is said.
+    /// Algorithms that are accepted by default.
     pub const DEFAULT: [Self; 5] = [
         Self(Algorithm::RS256),
         Self(Algorithm::PS256),
@@ -45,7 +45,7 @@ impl FromStr for JwtAlgorithm {
         let entry = ALL.iter().find(|(name, _)| *name == text);
         entry.map(|(_, it)| Self(*it)).ok_or_else(|| {
             let names = ALL.map(|(name, _)| name).join(", ");
-            let problem = format!("{text:?} is none of {names}");
+            let problem = format!("{text:?} is not one of {names}");
             super::InvalidJwt { setting: "algorithms", problem }
         })
     }

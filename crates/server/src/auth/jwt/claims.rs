@@ -1,13 +1,13 @@
-//! What a token says.
+//! Claims of a token.
 
 use latimer_protocol::Metadata;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Where scopes are: a text with spaces in one, and that or a list in the other.
+/// Claims that contain scopes, as a string separated by spaces or as a list.
 const SCOPE_CLAIMS: [&str; 2] = ["scope", "scp"];
 
-/// The claims of a token.
+/// Claims of a verified token.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Claims(Map<String, Value>);

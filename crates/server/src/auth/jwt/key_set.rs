@@ -1,7 +1,8 @@
-//! The keys of an identity provider, and when to ask for them again.
+//! Cache of the keys of an identity provider.
 //!
-//! A key that is not known is a reason to ask, once: providers change their keys. When that did not
-//! help, nobody asks for a while, whatever the tokens say; so garbage costs the provider nothing.
+//! An unknown key triggers one request to the provider, because providers rotate keys. If the key is
+//! still unknown, no further request is sent during a cooldown, so that invalid tokens cannot flood
+//! the provider.
 
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
@@ -16,41 +17,41 @@ use tracing::{debug, warn};
 use super::provider::Provider;
 use crate::sync::{read_unpoisoned, write_unpoisoned};
 
-/// How long nobody asks when asking did not help.
+/// Minimum time between two requests when the first one did not find the key.
 const REFRESH_COOLDOWN: Duration = Duration::from_secs(10);
-/// The most keys that are looked at.
+/// Maximum number of keys that are used.
 const MAX_KEYS: usize = 100;
 
-/// The keys of an identity provider.
+/// Cached keys of an identity provider.
 pub(super) struct KeySet {
     provider: Arc<Provider>,
     max_age: Duration,
     current: Arc<RwLock<Option<Arc<FetchedKeys>>>>,
-    /// When somebody asked in vain. Held while somebody asks.
+    /// Time of the last request that did not find the key. Locked during a request.
     refresh_lock: Arc<Mutex<Option<Instant>>>,
     /// Requests to the provider that outlive the call that started them. Each has a timeout.
     refreshes: TaskTracker,
 }
 
-/// The key that a token is signed with.
+/// Key id and algorithm of a token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyQuery<'t> {
     pub(super) kid: Option<&'t str>,
     pub(super) algorithm: Algorithm,
 }
 
-/// Why there is no key.
+/// Reason that no key was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyLookupError {
-    /// The provider does not have it.
+    /// The provider does not publish the key.
     Unknown,
-    /// The token does not name it, and there are several.
+    /// The token has no key id, and several keys match its algorithm.
     Ambiguous,
-    /// The provider never answered.
+    /// No request to the provider has succeeded yet.
     Unavailable,
 }
 
-/// The right to ask, and when somebody did so in vain.
+/// Exclusive permission to send a request; contains the time of the last unsuccessful one.
 type RefreshGuard = OwnedMutexGuard<Option<Instant>>;
 
 struct FetchedKeys {
@@ -60,7 +61,7 @@ struct FetchedKeys {
 
 struct ProviderKey {
     kid: Option<String>,
-    /// The only one that it is for, if there is one.
+    /// The only algorithm of the key, if the provider restricts it.
     algorithm: Option<Algorithm>,
     key: Arc<DecodingKey>,
 }
@@ -77,8 +78,8 @@ impl KeySet {
         }
     }
 
-    /// The key that a token is signed with. Keys that are too old are still good while the provider
-    /// does not answer.
+    /// Returns the key that verifies a token. Waits for a request to the provider if the key is not
+    /// cached. An expired cache remains in use while the provider is unreachable.
     pub(super) async fn find(
         &self,
         query: KeyQuery<'_>,
@@ -92,7 +93,7 @@ impl KeySet {
             _ => {}
         }
         let mut failed_at = match &cached_result {
-            // One who asks is enough.
+            // One request at a time is enough; the cached key is used meanwhile.
             Ok(key) => match self.refresh_lock.clone().try_lock_owned() {
                 Ok(failed_at) => failed_at,
                 Err(_) => return Ok(key.clone()),
@@ -117,8 +118,8 @@ impl KeySet {
         result
     }
 
-    /// Asks the provider, to the end: also when whoever wanted to know goes away meanwhile, because
-    /// others wait for the answer.
+    /// Requests the keys in the background, so that the request also completes when its caller
+    /// disconnects: other callers wait for the result.
     fn refresh(
         &self,
         failed_at: RefreshGuard,
@@ -130,13 +131,13 @@ impl KeySet {
                     let keys =
                         keys.iter().take(MAX_KEYS).filter_map(ProviderKey::from_jwk).collect();
                     let fetched = Arc::new(FetchedKeys { keys, fetched_at: Instant::now() });
-                    debug!(keys = fetched.keys.len(), "keys of the identity provider have come");
+                    debug!(keys = fetched.keys.len(), "identity provider keys fetched");
                     let updated = Some(fetched.clone());
                     *write_unpoisoned(&current) = updated;
                     (Some(fetched), failed_at)
                 }
                 Err(error) => {
-                    warn!(%error, "keys of the identity provider cannot be had");
+                    warn!(%error, "fetching identity provider keys failed");
                     (None, failed_at)
                 }
             }
@@ -174,13 +175,13 @@ fn find_key(
 }
 
 impl ProviderKey {
-    /// A key for signatures of the kind that count, if it is one.
+    /// Creates a key from its JWK. Returns `None` for keys that do not verify asymmetric signatures.
     fn from_jwk(jwk: &Jwk) -> Option<Self> {
         if !matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature)) {
             return None;
         }
         let key = DecodingKey::from_jwk(jwk).ok()?;
-        // A secret that is published is none.
+        // A published symmetric key would allow everyone to forge tokens.
         if key.family() == AlgorithmFamily::Hmac {
             return None;
         }

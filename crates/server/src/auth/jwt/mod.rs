@@ -1,4 +1,11 @@
-//! Callers by tokens of an identity provider: JWTs, signed with keys that it publishes.
+//! Authentication by JWT: tokens that an identity provider signs with keys it publishes.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `algorithm` | accepted signature algorithms |
+//! | `claims` | claims of a verified token |
+//! | `key_set` | cache of the provider's keys |
+//! | `provider` | discovery document and keys of the provider |
 
 mod algorithm;
 mod claims;
@@ -25,13 +32,13 @@ use super::{
     AuthError, Authenticate, BEARER_CHALLENGE, PresentedCredentials, SecurityDeclaration, extract,
 };
 
-/// The most that clocks may be apart.
+/// Maximum accepted clock difference.
 const MAX_LEEWAY: Duration = Duration::from_secs(3600);
-/// Names of the schemes in cards: with discovery, and without.
+/// Names of the security schemes in cards, with and without discovery.
 const OIDC_SCHEME: &str = "oidc";
 const JWT_SCHEME: &str = "jwt";
 
-/// Which tokens count.
+/// Rules for accepting tokens.
 ///
 /// ```
 /// # use latimer_server::{Jwt, JwtSettings};
@@ -43,26 +50,27 @@ const JWT_SCHEME: &str = "jwt";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JwtSettings {
-    /// Who issues them: a URL, as it stands in `iss`. Keys are found by OpenID Connect discovery.
+    /// URL of the issuer, exactly as in the claim `iss`. Its keys are found by OpenID Connect discovery
+    /// unless `keys_url` is set.
     pub issuer: String,
-    /// For whom they are: one of these must stand in `aud`.
+    /// Accepted audiences; the claim `aud` must contain one of them.
     pub audiences: Vec<String>,
-    /// Where the keys are, when discovery is not to say that.
+    /// URL of the key set (JWKS). Disables discovery.
     pub keys_url: Option<String>,
-    /// How they may be signed.
+    /// Accepted signature algorithms.
     pub algorithms: Vec<JwtAlgorithm>,
-    /// How far clocks may be apart.
+    /// Accepted clock difference for `exp` and `nbf`; at most one hour.
     pub leeway: Duration,
-    /// Scopes that each must have.
+    /// Scopes that every token must have.
     pub scopes: Vec<String>,
-    /// The claim that names the caller.
+    /// Claim that identifies the caller.
     pub principal_claim: String,
-    /// How long keys are used without asking for them again.
+    /// Time after which cached keys are fetched again.
     pub keys_max_age: Duration,
 }
 
 impl JwtSettings {
-    /// Tokens of this issuer for this audience.
+    /// Creates settings for one issuer and audience, with default values for the rest.
     pub fn new(issuer: impl Into<String>, audience: impl Into<String>) -> Self {
         Self {
             issuer: issuer.into(),
@@ -76,21 +84,24 @@ impl JwtSettings {
         }
     }
 
-    /// Whether tokens can be told from each other by these.
+    /// Validates the settings.
     ///
     /// # Errors
-    /// When they cannot.
+    /// Returns the first invalid setting.
     pub fn check(&self) -> Result<(), InvalidJwt> {
         provider::trusted_origins(&self.issuer, self.keys_url.as_deref())?;
         let invalid = |setting, problem: &str| Err(InvalidJwt { setting, problem: problem.into() });
         if self.audiences.is_empty() || self.audiences.iter().any(String::is_empty) {
-            return invalid("audience", "say for whom tokens are: any other server's would count");
+            return invalid(
+                "audience",
+                "must not be empty: tokens for other servers would be accepted",
+            );
         }
         if self.algorithms.is_empty() {
-            return invalid("algorithms", "name at least one");
+            return invalid("algorithms", "must contain at least one algorithm");
         }
         if self.leeway > MAX_LEEWAY {
-            return invalid("leeway", "must not be more than an hour");
+            return invalid("leeway", "must be at most one hour");
         }
         if self.principal_claim.is_empty() {
             return invalid("principal_claim", "must name a claim");
@@ -99,18 +110,18 @@ impl JwtSettings {
     }
 }
 
-/// Settings with which no token could be told from another.
+/// A setting is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{setting}: {problem}")]
 pub struct InvalidJwt {
-    /// Which of them.
+    /// Name of the setting.
     pub setting: &'static str,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: String,
 }
 
-/// Lets in whoever shows a token that an identity provider has signed. The caller is
-/// `jwt:ISSUER#SUBJECT`; its scopes are those in `scope` and `scp`, and its metadata are the claims.
+/// Authenticates callers by JWT. The principal is `jwt:ISSUER#SUBJECT`, the scopes are those in the
+/// claims `scope` and `scp`, and the caller's metadata are the claims.
 pub struct Jwt {
     settings: JwtSettings,
     keys: KeySet,
@@ -118,10 +129,10 @@ pub struct Jwt {
 }
 
 impl Jwt {
-    /// Does not ask for keys yet: that happens when the first token comes.
+    /// Creates the method. The first token triggers the first request for keys.
     ///
     /// # Errors
-    /// When settings are wrong.
+    /// Returns the first invalid setting.
     pub fn new(settings: JwtSettings) -> Result<Self, InvalidJwt> {
         settings.check()?;
         let provider = Provider::new(&settings.issuer, settings.keys_url.as_deref())?;
@@ -157,19 +168,19 @@ impl Jwt {
 
     async fn verify(&self, token: &str) -> Result<Claims, AuthError> {
         let header = decode_header(token).map_err(|_| {
-            AuthError::invalid("the token is not a JWT, or its algorithm is not allowed here")
+            AuthError::invalid("the token is not a JWT or uses an unsupported algorithm")
         })?;
         self.check_header(&header)?;
         let query = KeyQuery { kid: header.kid.as_deref(), algorithm: header.alg };
         let key = self.keys.find(query).await.map_err(|error| match error {
-            KeyLookupError::Unknown => {
-                AuthError::invalid("the token is signed with a key that its issuer does not have")
-            }
+            KeyLookupError::Unknown => AuthError::invalid(
+                "the token is signed with a key that its issuer does not publish",
+            ),
             KeyLookupError::Ambiguous => {
-                AuthError::invalid("the token does not say with which key it is signed")
+                AuthError::invalid("the token has no key id, and its issuer publishes several keys")
             }
             KeyLookupError::Unavailable => AuthError::Unavailable(
-                "tokens cannot be verified now, because their issuer cannot be reached".into(),
+                "tokens cannot be verified: their issuer is unreachable".into(),
             ),
         })?;
         let verified = decode(token, &key, &self.validation(&header));
@@ -179,12 +190,12 @@ impl Jwt {
     fn check_header(&self, header: &Header) -> Result<(), AuthError> {
         if !self.settings.algorithms.iter().any(|it| it.matches(header.alg)) {
             return Err(AuthError::invalid(
-                "the token is signed with an algorithm that is not allowed here",
+                "the token is signed with an algorithm that is not accepted",
             ));
         }
-        // RFC 7515 4.1.11: whoever does not understand one of them must refuse.
+        // RFC 7515 4.1.11: a token with an unknown critical extension is invalid.
         match &header.crit {
-            Some(_) => Err(AuthError::invalid("the token needs extensions that are not known")),
+            Some(_) => Err(AuthError::invalid("the token requires unknown extensions")),
             None => Ok(()),
         }
     }
@@ -233,16 +244,16 @@ impl fmt::Debug for Jwt {
     }
 }
 
-/// What a caller learns about a token that does not count.
+/// Creates the error for an invalid token, with a message for the caller.
 fn token_error(problem: &JwtErrorKind) -> AuthError {
     AuthError::Invalid(match problem {
         JwtErrorKind::ExpiredSignature => "the token has expired".into(),
         JwtErrorKind::ImmatureSignature => "the token is not valid yet".into(),
-        JwtErrorKind::InvalidIssuer => "the token is of another issuer".into(),
+        JwtErrorKind::InvalidIssuer => "the token was issued by another issuer".into(),
         JwtErrorKind::InvalidAudience => "the token is for another audience".into(),
-        JwtErrorKind::InvalidSignature => "the signature of the token is wrong".into(),
+        JwtErrorKind::InvalidSignature => "the signature of the token is invalid".into(),
         JwtErrorKind::InvalidAlgorithm | JwtErrorKind::InvalidKeyFormat => {
-            "the token is not signed as its key is made for".into()
+            "the algorithm of the token does not match its key".into()
         }
         JwtErrorKind::MissingRequiredClaim(claim) => {
             format!("the token has no claim {claim}").into()

@@ -1,4 +1,4 @@
-//! The identity provider: where its keys are, and what they are.
+//! Client of the identity provider: fetches its discovery document and keys.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use super::InvalidJwt;
 
-/// What an answer may cost.
+/// Limits of a request to the provider.
 const REQUEST_LIMITS: RequestLimits = RequestLimits {
     timeout: Duration::from_secs(5),
     max_body_bytes: 1024 * 1024,
     max_redirects: 3,
 };
 
-/// An identity provider.
+/// Identity provider of one issuer.
 #[derive(Debug)]
 pub(super) struct Provider {
     issuer: String,
@@ -26,20 +26,20 @@ pub(super) struct Provider {
     client: HttpClient,
 }
 
-/// Why there are no keys.
+/// Reason that the keys could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProviderError {
     #[error("{url}: {source}")]
     Unreachable { url: String, source: RequestError },
-    #[error("{url} answers {status}")]
+    #[error("{url} responded with status {status}")]
     UnexpectedStatus { url: String, status: StatusCode },
-    #[error("{url} answers something else than is expected there")]
+    #[error("{url} did not return the expected JSON")]
     InvalidResponse { url: String },
-    #[error("{url} is that of another issuer, {issuer:?}")]
+    #[error("{url} describes another issuer: {issuer:?}")]
     IssuerMismatch { url: String, issuer: String },
 }
 
-/// What a provider says about itself.
+/// Discovery document of a provider.
 #[derive(Deserialize)]
 struct DiscoveryDocument {
     issuer: String,
@@ -52,22 +52,24 @@ struct JwksDocument {
 }
 
 impl Provider {
-    /// The provider of this issuer. It, and the address of its keys, may be anywhere; what it leads
-    /// to besides must be on the public internet.
+    /// Creates the provider of an issuer. The issuer and `keys_url` may be on a private network; URLs
+    /// from the discovery document and redirects must be on the public internet.
     pub(super) fn new(issuer: &str, keys_url: Option<&str>) -> Result<Self, InvalidJwt> {
         let rules = Rules { allow: trusted_origins(issuer, keys_url)?, ..Rules::default() };
-        let client = HttpClient::builder(Guard::new(rules)).build().map_err(|error| {
-            InvalidJwt { setting: "issuer", problem: format!("cannot be called: {error}") }
-        })?;
+        let client =
+            HttpClient::builder(Guard::new(rules)).build().map_err(|error| InvalidJwt {
+                setting: "issuer",
+                problem: format!("cannot create an HTTP client: {error}"),
+            })?;
         Ok(Self { issuer: issuer.to_owned(), keys_url: keys_url.map(str::to_owned), client })
     }
 
-    /// Where it describes itself.
+    /// Returns the URL of the discovery document.
     pub(super) fn discovery_url(&self) -> String {
         format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'))
     }
 
-    /// Its keys, as they are now. Those that nobody here understands are left out.
+    /// Fetches the current keys. Keys in an unknown format are left out.
     pub(super) async fn fetch_keys(&self) -> Result<Vec<Jwk>, ProviderError> {
         let url = match &self.keys_url {
             Some(url) => url.clone(),
@@ -102,7 +104,7 @@ impl Provider {
     }
 }
 
-/// Where the provider is, as its settings say.
+/// Returns the origins of the configured URLs, which the guard allows even on private networks.
 pub(super) fn trusted_origins(
     issuer: &str,
     keys_url: Option<&str>,
@@ -111,7 +113,7 @@ pub(super) fn trusted_origins(
     for (setting, url) in [("issuer", Some(issuer)), ("jwks_url", keys_url)] {
         let Some(url) = url else { continue };
         let invalid = |problem: String| InvalidJwt { setting, problem };
-        // What stands behind it in the name of a caller is the subject.
+        // A principal separates issuer and subject by `#`.
         if setting == "issuer" && url.contains(['?', '#']) {
             return Err(invalid("must have neither a query nor a fragment".to_owned()));
         }
@@ -121,7 +123,7 @@ pub(super) fn trusted_origins(
     Ok(allowed)
 }
 
-/// The host and port of a URL that can be trusted to be what it says.
+/// Returns host and port of a URL whose server is authenticated: HTTPS, or loopback.
 fn parse_origin(url: &str) -> Result<String, &'static str> {
     let uri: Uri = url.parse().map_err(|_| "is not a URL")?;
     let host = uri.host().filter(|it| !it.is_empty()).ok_or("is not a URL")?;
@@ -129,7 +131,7 @@ fn parse_origin(url: &str) -> Result<String, &'static str> {
     let port = match uri.scheme_str() {
         Some("https") => 443,
         Some("http") if is_local => 80,
-        _ => return Err("must begin with https:// (http:// is enough on this machine)"),
+        _ => return Err("must begin with https:// (http:// is allowed for loopback addresses)"),
     };
     Ok(format!("{host}:{}", uri.port_u16().unwrap_or(port)))
 }

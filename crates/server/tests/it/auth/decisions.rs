@@ -32,7 +32,7 @@ async fn start(configure: impl FnOnce(Server) -> Server) -> TestServer {
 async fn each_method_decides_for_public_and_protected_paths() {
     const BEARER: &str = r#"Bearer realm="latimer""#;
     const CERTIFICATE: &str = r#"Certificate realm="latimer""#;
-    const INVALID: &str = r#", error="invalid_token", error_description="the key is not known""#;
+    const INVALID: &str = r#", error="invalid_token", error_description="the API key is unknown""#;
     let no_credentials = ("x-other", "none");
     let wrong_key = ("authorization", "Bearer wrong");
     let malformed = ("authorization", "Basic c2VzYW1l");
@@ -66,7 +66,7 @@ async fn each_method_decides_for_public_and_protected_paths() {
                 401,
                 format!(
                     "{BEARER}, error=\"invalid_request\", error_description=\"{}\"",
-                    "the Authorization header must be of the scheme Bearer",
+                    "the Authorization header must use the Bearer scheme",
                 ),
             ),
             ("keys", ("x-api-key", "sesame"), 200, 200, String::new()),

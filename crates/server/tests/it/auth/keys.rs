@@ -52,15 +52,15 @@ async fn invalid_key_is_rejected_with_reason() {
     let long = "x".repeat(20_000);
     for (headers, want) in [
         ("".to_owned(), r#"Bearer realm="latimer""#),
-        ("Authorization: Bearer three".into(), "the key is not known"),
+        ("Authorization: Bearer three".into(), "the API key is unknown"),
         ("Authorization: Bearer".into(), "the token is empty"),
         ("X-API-Key:".into(), "the token is empty"),
-        ("Authorization: Basic c2VzYW1l".into(), "the scheme Bearer"),
+        ("Authorization: Basic c2VzYW1l".into(), "the Bearer scheme"),
         ("Authorization: Bearer sesame\r\nAuthorization: Bearer sesame".into(), "more than once"),
         ("X-API-Key: one\r\nX-API-Key: two".into(), "more than once"),
-        ("Authorization: Bearer one\r\nX-API-Key: two".into(), "disagree"),
+        ("Authorization: Bearer one\r\nX-API-Key: two".into(), "headers differ"),
         (format!("Authorization: Bearer {long}"), "longer than 16384 bytes"),
-        ("Authorization: Bearer \u{fc}".into(), "is not text"),
+        ("Authorization: Bearer \u{fc}".into(), "is not visible ASCII"),
     ] {
         let end = "Connection: close\r\n\r\n";
         let head = "GET /a2a/tasks HTTP/1.1\r\nHost: localhost\r\nA2A-Version: 1.0\r\n";
