@@ -1,4 +1,4 @@
-//! Who is let in: neither pages that pretend to be on this machine, nor those who ask too often.
+//! Checks of host, origin, call rate and failed authentications.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use crate::engine::weight;
 use crate::rate::RateKey;
 
 impl Frontend {
-    /// Whether a request is for a name of this server.
+    /// Checks that the host of a request is allowed, against DNS rebinding.
     pub(crate) fn check_host(&self, head: &Parts, peer: Option<SocketAddr>) -> Result<(), Error> {
         match &self.host_allow_list {
             Some(hosts) if !self.is_proxied(peer) => hosts.check_host(head),
@@ -20,7 +20,7 @@ impl Frontend {
         }
     }
 
-    /// Whether a request comes from a page that may make it, if it comes from a page.
+    /// Checks that the web page that sent a request, if any, has an allowed origin.
     pub(crate) fn check_origin(&self, head: &Parts, peer: Option<SocketAddr>) -> Result<(), Error> {
         match &self.host_allow_list {
             Some(hosts) if !self.is_proxied(peer) => hosts.check_origin(head),
@@ -28,12 +28,12 @@ impl Frontend {
         }
     }
 
-    /// Whether a trusted proxy has passed a request on: names are then its to check.
+    /// Returns whether a trusted proxy forwarded a request; the proxy then checks host names.
     fn is_proxied(&self, peer: Option<SocketAddr>) -> bool {
         peer.is_some_and(|it| self.address_resolver.is_trusted_proxy(it.ip()))
     }
 
-    /// Counts a call against the rate of whoever makes it.
+    /// Charges a call to the rate limit of its caller, or of its client address if anonymous.
     pub(super) fn charge_rate(
         &self,
         ctx: &RequestContext<'_>,
@@ -53,7 +53,7 @@ impl Frontend {
         self.call_limiter.charge(key, operation.map_or(1, weight))
     }
 
-    /// Whether credentials from where a request comes are looked at.
+    /// Rejects a request whose client address has had too many failed authentications.
     pub(super) fn check_auth_failures(&self, ctx: &RequestContext<'_>) -> Result<(), Error> {
         match self.call_limiter.limits_auth_failures().then(|| self.client_key(ctx)).flatten() {
             Some(key) => self.call_limiter.check_auth_failures(key),
@@ -61,10 +61,10 @@ impl Frontend {
         }
     }
 
-    /// Counts credentials that do not count.
+    /// Counts a failed authentication against the client address.
     pub(super) fn record_auth_failure(&self, ctx: &RequestContext<'_>, error: &AuthError) {
         let headers = &ctx.head.headers;
-        // Who shows nothing guesses nothing.
+        // A request without credentials is no attempt to guess them.
         let has_credentials =
             headers.contains_key(AUTHORIZATION) || headers.contains_key("x-api-key");
         if self.call_limiter.limits_auth_failures()
@@ -76,7 +76,7 @@ impl Frontend {
         }
     }
 
-    /// Where a request comes from, if that is known.
+    /// Returns the rate key for the client address, if known.
     fn client_key(&self, ctx: &RequestContext<'_>) -> Option<RateKey> {
         let peer = ctx.peer?.ip();
         Some(RateKey::for_address(self.address_resolver.client_ip(&ctx.head.headers, peer)))

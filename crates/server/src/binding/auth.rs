@@ -1,4 +1,4 @@
-//! Who asks, and what they may see.
+//! Authentication of requests, and access to cards and internal endpoints.
 
 use latimer_protocol::binding::rest::JSON;
 use latimer_protocol::{Caller, Dialect, Error, ErrorKind, Request as ProtocolRequest, Version};
@@ -11,7 +11,8 @@ use crate::agent::Agent;
 use crate::auth::{AuthError, PresentedCredentials};
 
 impl Frontend {
-    /// Who asks.
+    /// Returns the caller of a request. Without credentials the caller is anonymous on public paths,
+    /// and everywhere if the server has no authentication.
     pub(super) async fn authenticate(&self, ctx: &RequestContext<'_>) -> Result<Caller, Error> {
         let Some(auth) = &self.auth else { return Ok(self.anonymous.clone()) };
         self.check_auth_failures(ctx)?;
@@ -41,7 +42,7 @@ impl Frontend {
         })
     }
 
-    /// Whether somebody may see cards.
+    /// Checks access to cards.
     pub(super) async fn authorize_card(&self, ctx: &RequestContext<'_>) -> Result<(), Error> {
         match self.settings.card_requires_auth {
             true => self.authenticate(ctx).await.map(drop),
@@ -49,7 +50,8 @@ impl Frontend {
         }
     }
 
-    /// Whether somebody may see what is for everybody who is known, if it is there at all.
+    /// Checks access to an endpoint for authenticated callers, such as metrics. `enabled` is its
+    /// setting; by default it is enabled if the server has authentication or listens on loopback only.
     pub(super) async fn authorize_internal(
         &self,
         ctx: &RequestContext<'_>,
@@ -57,17 +59,17 @@ impl Frontend {
     ) -> Result<(), Error> {
         match enabled.unwrap_or(self.auth.is_some() || self.is_loopback_only) {
             true => self.authenticate(ctx).await.map(drop),
-            false => Err(Error::new(ErrorKind::MethodNotFound, "that is not served here")),
+            false => Err(Error::new(ErrorKind::MethodNotFound, "this endpoint is disabled")),
         }
     }
 
-    /// Whether an extended card can be had. Without authentication only whoever is on this machine
-    /// counts as known.
+    /// Returns whether an agent offers its extended card. Without authentication, only servers that
+    /// listen on loopback do.
     pub(super) fn offers_extended_card(&self, agent: &Agent) -> bool {
         agent.extended_card().is_some() && (self.auth.is_some() || self.is_loopback_only)
     }
 
-    /// Extended cards are for those who said who they are.
+    /// Checks access to the extended card, which requires authentication even on public paths.
     pub(super) fn authorize_extended_card(
         &self,
         ctx: &RequestContext<'_>,
@@ -79,7 +81,7 @@ impl Frontend {
             return Ok(());
         }
         match self.agent_or_primary(ctx.target_agent(request)) {
-            // Whoever has none says so in the service.
+            // The service returns the error for a missing card.
             Some(agent) if agent.extended_card().is_none() => Ok(()),
             Some(agent) if !self.offers_extended_card(agent) => Err(no_extended_card(dialect)),
             Some(_) if self.auth.is_some() => Err(AuthError::Missing.into()),
@@ -87,7 +89,8 @@ impl Frontend {
         }
     }
 
-    /// An error where no binding is spoken, with its own status unless another says more.
+    /// Creates the error response of an endpoint outside the bindings. `status` replaces the default
+    /// status of the error.
     pub(super) fn plain_error(&self, status: Option<StatusCode>, error: &Error) -> Response<Body> {
         let mut written = error.to_http(Version::V1_0);
         let default_status =
@@ -101,12 +104,13 @@ impl Frontend {
     }
 }
 
-/// §3.3.4: 1.0 does not know the operation without the capability.
+/// Creates the error for an unavailable extended card. §3.3.4: in 1.0 the operation is unsupported
+/// without the capability.
 fn no_extended_card(dialect: Dialect) -> Error {
     match dialect {
         Dialect::V1_0 => Error::new(
             ErrorKind::UnsupportedOperation,
-            "the agent has no extended card for callers that are not authenticated",
+            "the agent has no extended card for unauthenticated callers",
         ),
         _ => ErrorKind::ExtendedAgentCardNotConfigured.into(),
     }

@@ -1,4 +1,4 @@
-//! Bodies: those that are read, within limits, and those that are written.
+//! Request bodies, read within limits, and response bodies.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -13,15 +13,15 @@ use latimer_protocol::{Error, ErrorKind};
 use super::grpc::GrpcBody;
 use super::sse::SseBody;
 
-/// The body of an answer.
+/// Body of a response.
 pub(crate) enum Body {
-    /// All of it at once; none when it was given away.
+    /// Complete body; `None` after it was sent.
     Full(Option<Bytes>),
     /// Server-sent events.
     Sse(Box<SseBody>),
-    /// Messages of gRPC, and its trailers.
+    /// gRPC messages and trailers.
     Grpc(Box<GrpcBody>),
-    /// What somebody else makes.
+    /// Body from another router, such as a merged route.
     Other(axum::body::Body),
 }
 
@@ -71,19 +71,19 @@ impl HttpBody for Body {
     }
 }
 
-/// Why a body could not be read.
+/// Reason that a request body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
-    /// It is larger than this.
+    /// The body exceeds this number of bytes.
     TooLarge(usize),
-    /// It takes longer than this.
+    /// The body did not arrive within this time.
     TimedOut(Duration),
-    /// It ended before its end.
+    /// The connection closed before the end of the body.
     Truncated,
 }
 
 impl BodyError {
-    /// The HTTP status that says so, where the binding has statuses.
+    /// Returns the HTTP status, for bindings that use statuses.
     pub(super) fn status(self) -> http::StatusCode {
         match self {
             Self::TooLarge(_) => http::StatusCode::PAYLOAD_TOO_LARGE,
@@ -100,14 +100,14 @@ impl From<BodyError> for Error {
             BodyError::TooLarge(limit) => invalid(format!("the body is larger than {limit} bytes"))
                 .with_metadata("limit", limit.to_string()),
             BodyError::TimedOut(limit) => {
-                invalid(format!("the body took longer than {} s to arrive", limit.as_secs_f32()))
+                invalid(format!("the body took longer than {} s", limit.as_secs_f32()))
             }
-            BodyError::Truncated => invalid("the body ended too early".to_owned()),
+            BodyError::Truncated => invalid("the body is incomplete".to_owned()),
         }
     }
 }
 
-/// Reads a body of at most `limit` bytes that arrives within `time`.
+/// Reads a body of at most `limit` bytes within `timeout`.
 pub(super) async fn read<B>(body: B, limit: usize, timeout: Duration) -> Result<Bytes, BodyError>
 where
     B: HttpBody<Data = Bytes>,
@@ -130,7 +130,7 @@ where
     B: HttpBody<Data = Bytes>,
 {
     let mut body = pin!(body);
-    // Most bodies come in one piece, which is then taken as it is.
+    // Most bodies arrive as one chunk, which is returned without a copy.
     let mut first = Bytes::new();
     let mut all = Vec::new();
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {

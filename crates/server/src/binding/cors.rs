@@ -1,7 +1,8 @@
-//! Calls from pages in browsers. Cards are for everybody; agents for the origins that are allowed.
+//! Cross-origin access of web pages (CORS). Cards are readable from every origin, agents from the
+//! configured origins.
 //!
-//! Nothing here has to do with cookies: who calls is said in a header that a page must know itself.
-//! So nobody is ever told that credentials may come along, and `*` gives nothing away.
+//! Authentication never uses cookies, only headers that the page must set itself. Responses therefore
+//! never allow credentials, and `*` exposes nothing that the page could not read anyway.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -23,16 +24,16 @@ const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
     "A2A-Extensions, ETag, Retry-After, WWW-Authenticate, X-A2A-Extensions",
 );
-/// What the answer to a browser that asks depends on.
+/// `Vary` header of preflight responses.
 const PREFLIGHT_VARY: HeaderValue =
     HeaderValue::from_static("Access-Control-Request-Headers, Access-Control-Request-Method");
 
-/// Where a page comes from that makes a request.
+/// Returns the origin of the web page that sent a request.
 pub(super) fn origin(head: &Parts) -> Option<&HeaderValue> {
     head.headers.get(ORIGIN)
 }
 
-/// Whether a text is an origin as browsers write it: a scheme, a host, perhaps a port, and no more.
+/// Returns whether a string is an origin in the format of browsers: scheme, host and optional port.
 pub(crate) fn is_origin(text: &str) -> bool {
     let is_valid_byte =
         |it: u8| it.is_ascii_graphic() && !it.is_ascii_uppercase() && !b"/?#@*".contains(&it);
@@ -41,7 +42,7 @@ pub(crate) fn is_origin(text: &str) -> bool {
     })
 }
 
-/// Whose pages may read what is at a place.
+/// Origins whose pages may read the resources of a route.
 enum AllowedOrigins<'a> {
     None,
     Any,
@@ -49,7 +50,7 @@ enum AllowedOrigins<'a> {
 }
 
 impl Frontend {
-    /// The answer to a browser that asks whether it may.
+    /// Returns the response to a preflight request, or `None` for other requests.
     pub(super) fn preflight(
         &self,
         head: &Parts,
@@ -76,8 +77,8 @@ impl Frontend {
         Some(response)
     }
 
-    /// Lets a page of the origin read an answer, if it may. What is for everybody says so to
-    /// everybody, so that one answer can be kept for all.
+    /// Adds the headers that allow a page of the origin to read a response, if permitted. Public routes
+    /// allow `*` regardless of the origin, so that caches can share the response.
     pub(super) fn allow_origin(
         &self,
         origin: Option<&HeaderValue>,

@@ -1,10 +1,10 @@
-//! For whoever runs the server: what was not delivered, and what to do about it.
+//! Operator API for dead letters.
 //!
-//! | address | what |
+//! | request | effect |
 //! | --- | --- |
-//! | `GET /api/push/dead` | dead letters, the earliest first; `?skip=N` leaves so many out |
-//! | `POST /api/push/dead/{id}/replay` | tries one once more |
-//! | `DELETE /api/push/dead/{id}` | forgets one |
+//! | `GET /api/push/dead` | lists dead letters, oldest first; `?skip=N` skips the first `N` |
+//! | `POST /api/push/dead/{id}/replay` | retries a delivery |
+//! | `DELETE /api/push/dead/{id}` | deletes a dead letter |
 
 use bytes::Bytes;
 use http::{Method, Response};
@@ -17,14 +17,14 @@ use super::body::Body;
 use super::{Frontend, RequestContext, respond};
 use crate::push::{DeadLetterView, ReplayOutcome, WebhookDispatcher};
 
-/// The scope of callers who run the server.
+/// Scope of operators.
 pub const OPERATOR_SCOPE: &str = "latimer:operator";
 
-/// How many dead letters are shown at a time.
+/// Maximum number of dead letters in a response.
 const PAGE_SIZE: usize = 1_000;
 
 impl Frontend {
-    /// Answers a call about dead letters; `rest` is the path behind their address.
+    /// Handles a request for dead letters; `subpath` is the path below `/api/push/dead`.
     pub(super) async fn dead_letters(
         &self,
         ctx: &RequestContext<'_>,
@@ -46,7 +46,7 @@ impl Frontend {
         let caller = self.authenticate(ctx).await?;
         self.charge_rate(ctx, &caller, None)?;
         if !self.is_operator(&caller) {
-            let message = "only whoever runs the server may do this";
+            let message = "this requires the scope latimer:operator";
             return Err(Error::new(ErrorKind::PermissionDenied, message));
         }
         let dispatcher = self.dispatcher.as_ref().ok_or(ErrorKind::PushNotificationNotSupported)?;
@@ -55,12 +55,12 @@ impl Frontend {
             (&Method::GET, []) => list(dispatcher, parse_skip(ctx.head.uri.query())).await,
             (&Method::POST, [id, "replay"]) => replay(dispatcher, id).await,
             (&Method::DELETE, [id]) => delete(dispatcher, id).await,
-            _ => Err(Error::new(ErrorKind::MethodNotFound, "there is nothing at this address")),
+            _ => Err(Error::new(ErrorKind::MethodNotFound, "no resource exists at this path")),
         }
     }
 
-    /// Whether somebody runs the server. While nobody is asked who they are, everybody who reaches
-    /// it from this machine does.
+    /// Returns whether a caller is an operator. Without authentication, every caller is one if the
+    /// server listens on loopback only.
     fn is_operator(&self, caller: &Caller) -> bool {
         match self.auth {
             Some(_) => caller.scopes().iter().any(|it| it == OPERATOR_SCOPE),
@@ -98,10 +98,10 @@ async fn delete(dispatcher: &WebhookDispatcher, id: &str) -> Result<Value, Error
 }
 
 fn not_found() -> Error {
-    Error::new(ErrorKind::MethodNotFound, "there is no such dead letter")
+    Error::new(ErrorKind::MethodNotFound, "the dead letter does not exist")
 }
 
 fn store_error(error: StoreError) -> Error {
-    error!(%error, "dead letters cannot be reached");
-    Error::new(ErrorKind::Unavailable, "the store is not available now; try again later")
+    error!(%error, "reading dead letters failed");
+    Error::new(ErrorKind::Unavailable, "the store is unavailable; try again later")
 }

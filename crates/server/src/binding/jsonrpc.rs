@@ -1,8 +1,9 @@
-//! JSON-RPC: one address, and the method says what is asked in which version.
+//! JSON-RPC binding: one path per agent; the method selects operation and version.
 //!
-//! Errors ride on HTTP 200, because clients lose them otherwise; a stream that fails before it
-//! begins is a stream with one event, because one client reads nothing else, unless nobody can expect
-//! a stream of that agent. Only what concerns the address and the sender has a status of its own.
+//! Errors of calls have the HTTP status 200, because clients discard the error object otherwise. A
+//! streaming call that fails before its first event returns a stream with one error event, because one
+//! client accepts nothing else; if the agent does not support streaming, it returns a JSON object.
+//! Errors of the path, the authentication and the rate limit have their own HTTP status.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,15 +24,15 @@ use super::{Frontend, RequestContext, reply_context, respond};
 use crate::engine::ids;
 use crate::metrics::{CallLabels, CallOutcome, Transport};
 
-/// The shape of an answer that is an error.
+/// Format of an error response.
 #[derive(Clone, Copy)]
 enum ErrorShape {
     Object,
-    /// A stream with one event.
+    /// Stream with one event.
     Stream,
 }
 
-/// A body that is no call, why, and what its sender says about its version.
+/// A body that is not a valid call, with the reason and the declared version.
 struct RejectedBody<'a> {
     body: &'a [u8],
     rejection: jsonrpc::Rejection,
@@ -39,14 +40,14 @@ struct RejectedBody<'a> {
 }
 
 impl Frontend {
-    /// Answers whatever is sent to the address of JSON-RPC.
+    /// Handles a request to the path of JSON-RPC.
     pub(super) async fn jsonrpc<B>(&self, ctx: &RequestContext<'_>, body: B) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
         let started = Instant::now();
         if ctx.head.method != Method::POST {
-            let error = Error::new(ErrorKind::InvalidRequest, "JSON-RPC is called with POST");
+            let error = Error::new(ErrorKind::InvalidRequest, "JSON-RPC requires POST");
             let response = self.error_without_id(StatusCode::METHOD_NOT_ALLOWED, &error);
             return respond::with_allow_header(response, "POST");
         }
@@ -157,7 +158,7 @@ impl Frontend {
         respond::with_extensions_header(response, &call_response.extensions, dialect.version())
     }
 
-    /// The answer to a body that is no call.
+    /// Creates the response to a body that is not a valid call.
     #[cold]
     fn reject_body(
         &self,
@@ -190,8 +191,8 @@ impl Frontend {
         }
     }
 
-    /// The shape of an error of the agent of this name. What would be a stream fails as one, as long
-    /// as the caller can expect a stream.
+    /// Returns the format of an error. A streaming call fails with a stream if the agent supports
+    /// streaming or the client explicitly accepts event streams.
     fn error_shape(
         &self,
         ctx: &RequestContext<'_>,
@@ -208,7 +209,7 @@ impl Frontend {
         }
     }
 
-    /// An error in the form of what was asked for.
+    /// Creates the response to a failed call.
     #[cold]
     fn jsonrpc_error(
         &self,
@@ -218,7 +219,7 @@ impl Frontend {
         error: &Error,
     ) -> Response<Body> {
         let response = match (error_shape, error.kind()) {
-            // Whoever is not let in reads the status first, and expects nothing else.
+            // Clients recognize rejected credentials by the HTTP status.
             (_, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied) => {
                 let body = jsonrpc::write_error(dialect.version(), id, error);
                 respond::with_body(status_of(error), rest_binding::JSON, body)
@@ -233,8 +234,7 @@ impl Frontend {
         respond::with_error_headers(response, error, self.challenge())
     }
 
-    /// The answer to a call of somebody who makes too many. It concerns the sender, and has a status
-    /// of its own.
+    /// Creates the response to a call that exceeds the rate limit.
     #[cold]
     fn rate_limited(
         &self,
@@ -247,7 +247,7 @@ impl Frontend {
         respond::with_error_headers(response, error, self.challenge())
     }
 
-    /// Refuses a request that is not read.
+    /// Rejects a request without reading its body.
     #[cold]
     fn reject_unread(&self, started: Instant, status: StatusCode, error: &Error) -> Response<Body> {
         let labels =
@@ -266,7 +266,10 @@ impl Frontend {
     }
 }
 
-/// What the caller says about its version, if the body is to be read at all.
+/// Returns the version that the client declares.
+///
+/// # Errors
+/// When the content type is not JSON, or the version is unknown.
 fn declared_version(ctx: &RequestContext<'_>, body: &[u8]) -> Result<Option<Version>, Error> {
     if !rest_binding::is_readable(ctx.header(CONTENT_TYPE), body) {
         let message = format!("the content type must be {}", rest_binding::JSON);
@@ -275,14 +278,14 @@ fn declared_version(ctx: &RequestContext<'_>, body: &[u8]) -> Result<Option<Vers
     ctx.declared_version()
 }
 
-/// The refusal of a body that was not read but for whom to answer.
+/// Creates the rejection of a body of which only the request id is read.
 #[cold]
 fn reject_before_parsing(body: &[u8], error: Error) -> jsonrpc::Rejection {
     let id = jsonrpc::Request::read(body).map(|it| it.id.into_owned());
     jsonrpc::Rejection { id: id.unwrap_or_else(|rejection| rejection.id), error }
 }
 
-/// Errors about the sender have statuses of their own.
+/// Returns the HTTP status of an error: 200 except for authentication and rate limit.
 fn status_of(error: &Error) -> StatusCode {
     match error.kind() {
         ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
@@ -292,8 +295,8 @@ fn status_of(error: &Error) -> StatusCode {
     }
 }
 
-/// The dialect to answer in. 0.1 and 0.3 share some methods; a caller that does not say its version
-/// expects what it began its task with.
+/// Returns the dialect of the response. 0.1 and 0.3 share some methods; if the client declares no
+/// version, the dialect that created the task decides.
 fn response_dialect(
     request_dialect: Dialect,
     declared: Option<Version>,
@@ -314,7 +317,7 @@ fn response_dialect(
     }
 }
 
-/// 0.1 shows the history only to those who ask for it.
+/// Removes the history from a task, unless the request asks for it: 0.1 omits it by default.
 fn hide_history(reply: Reply, dialect: Dialect, request: &Request) -> Reply {
     let wants_history = match request {
         Request::GetTask(get_task) => get_task.history_length.is_some(),

@@ -1,8 +1,25 @@
-//! The bindings: how a request becomes a call, and a reply an answer.
+//! Transport bindings: conversion of HTTP requests to calls, and of replies to responses.
 //!
-//! [`Frontend`] takes every request, finds out whose it is, and hands it to its binding. A binding
-//! knows its transport; what is asked and answered is for the dialects to spell and for the service
-//! to mean. No layer stands between a socket and the binding: what all share is in the [`Frontend`].
+//! [`Frontend`] receives every request, routes it by its path and passes it to its binding. A binding
+//! knows its transport only: dialects encode and decode the content, and the service executes the
+//! call. There is no middleware between the socket and the bindings; shared steps such as
+//! authentication are methods of [`Frontend`].
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `admission` | checks of host, origin, rate and failed authentications |
+//! | `auth` | authentication, and access to cards and internal endpoints |
+//! | `body` | request bodies within limits, and response bodies |
+//! | `card` | agent cards and published keys |
+//! | `cors` | cross-origin access of browsers |
+//! | `dead_letters` | operator API for undelivered webhooks |
+//! | `grpc` | gRPC binding |
+//! | `jsonrpc` | JSON-RPC binding |
+//! | `probes` | health, readiness and metrics |
+//! | `respond` | responses and their headers |
+//! | `rest` | HTTP+JSON binding |
+//! | `route_table` | table of all paths |
+//! | `sse` | streams as server-sent events |
 
 mod admission;
 mod auth;
@@ -53,18 +70,18 @@ use crate::settings::Settings;
 use crate::signing::Keyring;
 use route_table::RouteTarget;
 
-/// Headers that are looked for in every call, as they are hashed.
+/// Header names that every call looks up, hashed once.
 const VERSION_HEADER: HeaderName = HeaderName::from_static(parameters::VERSION);
 const EXTENSIONS_HEADER: HeaderName = HeaderName::from_static(parameters::EXTENSIONS);
 const EXTENSIONS_HEADER_BEFORE_1_0: HeaderName =
     HeaderName::from_static(parameters::EXTENSIONS_BEFORE_1_0);
 
-/// Takes every request.
+/// Entry point of all requests.
 #[derive(Debug)]
 pub(crate) struct Frontend {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) registry: Arc<AgentRegistry>,
-    /// None when no webhook is told about tasks.
+    /// `None` if webhooks are disabled.
     pub(crate) dispatcher: Option<WebhookDispatcher>,
     pub(crate) settings: Settings,
     pub(crate) route_table: RouteTable,
@@ -73,31 +90,31 @@ pub(crate) struct Frontend {
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
     pub(crate) auth: Option<Arc<dyn Authenticate>>,
-    /// What cards say about that.
+    /// Security schemes that cards declare for `auth`.
     pub(crate) security: SecurityDeclaration,
-    /// Whether only this machine can reach it.
+    /// Whether the server listens on a loopback address only.
     pub(crate) is_loopback_only: bool,
-    /// Made once, so that a call by nobody in particular costs nothing.
+    /// The anonymous caller, created once.
     pub(crate) anonymous: Caller,
     pub(crate) address_resolver: AddressResolver,
-    /// The names that it answers to, unless it answers to any.
+    /// Accepted host names; `None` accepts all.
     pub(crate) host_allow_list: Option<HostAllowList>,
     pub(crate) call_limiter: CallLimiter,
     pub(crate) support_services: SupportServices,
 }
 
-/// A request but for its body, and where it arrived.
+/// A request without its body, with its peer address and route.
 struct RequestContext<'a> {
     head: &'a Parts,
     peer: Option<SocketAddr>,
-    /// The agent that the path names.
+    /// Agent that the path names.
     agent: Option<Arc<str>>,
-    /// The path below the address of the interface.
+    /// Path below the base path of the interface.
     path: &'a str,
 }
 
 impl Frontend {
-    /// Answers a request. Whatever it is, the answer is in the form of the binding it was meant for.
+    /// Handles a request. Errors have the format of the binding that the path belongs to.
     pub(crate) async fn handle<B>(
         &self,
         request: Request<B>,
@@ -136,7 +153,7 @@ impl Frontend {
             agent: agent.map(Into::into),
             path: head.uri.path(),
         };
-        // Each is as large as it is: what hyper moves about is the frame around them.
+        // Boxed because hyper moves the future: only the outer frame is moved then.
         match target {
             RouteTarget::JsonRpc(agent) => Box::pin(self.jsonrpc(&ctx_for(agent), body)).await,
             RouteTarget::Rest(agent, path) => {
@@ -156,9 +173,9 @@ impl Frontend {
         }
     }
 
-    /// The answer where nothing is.
+    /// Responds to a path without a resource.
     fn not_found(&self, ctx: &RequestContext<'_>) -> Response<Body> {
-        let error = Error::new(ErrorKind::MethodNotFound, "there is nothing at this address");
+        let error = Error::new(ErrorKind::MethodNotFound, "no resource exists at this path");
         if ctx.header(CONTENT_TYPE).is_some_and(grpc::is_grpc) {
             return grpc::error_response(&error, Version::V1_0);
         }
@@ -166,35 +183,35 @@ impl Frontend {
         respond::with_body(StatusCode::NOT_FOUND, rest_binding::JSON, written.body.to_string())
     }
 
-    /// Whether a call may be read at all.
+    /// Checks a call before its body is read.
     fn admit_call(&self, ctx: &RequestContext<'_>) -> Result<(), (StatusCode, Error)> {
         self.admit(ctx)?;
         self.check_origin(ctx.head, ctx.peer).map_err(|error| (StatusCode::FORBIDDEN, error))
     }
 
-    /// Whether a request may be read at all.
+    /// Checks a request before its body is read: host, URL length and agent.
     fn admit(&self, ctx: &RequestContext<'_>) -> Result<(), (StatusCode, Error)> {
         self.check_host(ctx.head, ctx.peer).map_err(|error| (StatusCode::FORBIDDEN, error))?;
         if !self.settings.enabled {
-            let error = Error::new(ErrorKind::Unavailable, "A2A is switched off on this server");
+            let error = Error::new(ErrorKind::Unavailable, "A2A is disabled on this server");
             return Err((StatusCode::SERVICE_UNAVAILABLE, error));
         }
         let length = ctx.head.uri.path_and_query().map_or(0, |it| it.as_str().len());
         if length > self.settings.http.max_url_bytes {
             let message =
-                format!("the address is longer than {} bytes", self.settings.http.max_url_bytes);
+                format!("the URL is longer than {} bytes", self.settings.http.max_url_bytes);
             return Err((StatusCode::URI_TOO_LONG, Error::new(ErrorKind::InvalidRequest, message)));
         }
         match &ctx.agent {
             Some(agent) if self.registry.get(agent).is_none() => {
-                let error = Error::new(ErrorKind::MethodNotFound, "there is no agent of this name");
+                let error = Error::new(ErrorKind::MethodNotFound, "no agent with this name exists");
                 Err((StatusCode::NOT_FOUND, error))
             }
             _ => Ok(()),
         }
     }
 
-    /// A request as a call, with what its headers say.
+    /// Creates the call for a request, with extensions and resume cursor from the headers.
     fn build_call(
         &self,
         ctx: &RequestContext<'_>,
@@ -211,7 +228,7 @@ impl Frontend {
         Ok(Call { context, request })
     }
 
-    /// The agent of this name, or the primary one when none is named.
+    /// Returns the named agent, or the primary agent without a name.
     fn agent_or_primary(&self, name: Option<&str>) -> Option<&Arc<Agent>> {
         match name {
             Some(name) => self.registry.get(name),
@@ -238,7 +255,7 @@ impl RequestContext<'_> {
         self.head.headers.get(name).and_then(|it| it.to_str().ok())
     }
 
-    /// The name of the agent that is asked: a path wins over a body.
+    /// Returns the name of the target agent. The path takes precedence over the body.
     fn target_agent<'b>(&'b self, request: &'b ProtocolRequest) -> Option<&'b str> {
         self.agent.as_deref().or_else(|| request.tenant())
     }
@@ -247,15 +264,15 @@ impl RequestContext<'_> {
         self.header(ACCEPT)
     }
 
-    /// Whether the caller names a media type among those that it reads.
+    /// Returns whether the `Accept` header lists a media type explicitly.
     fn accepts_explicitly(&self, media_type: &str) -> bool {
         rest_binding::prefers(self.accept(), media_type, "")
     }
 
-    /// The version that the caller says.
+    /// Returns the protocol version that the client declares in a header or query parameter.
     fn declared_version(&self) -> Result<Option<Version>, Error> {
         let header = match self.head.headers.get(VERSION_HEADER) {
-            // What is no text is no version either.
+            // A header that is not ASCII is an unknown version.
             Some(value) => Some(value.to_str().unwrap_or("?")),
             None => None,
         };
@@ -267,7 +284,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// The extensions that the caller activates.
+    /// Returns the URIs of the extensions that the client activates.
     fn extensions(&self) -> Result<Vec<String>, Error> {
         let headers = &self.head.headers;
         let (newer, older) =
@@ -276,14 +293,14 @@ impl RequestContext<'_> {
         parameters::parse_extensions(values.filter_map(|it| it.to_str().ok()))
     }
 
-    /// The last event that the caller has seen.
+    /// Returns the last revision that the client has received.
     fn resume_after(&self) -> Result<Option<Revision>, Error> {
         parameters::parse_last_event_id(self.header(parameters::LAST_EVENT_ID))
     }
 }
 
-/// What the writer of a reply needs to know of the request, which itself goes to the service: of a
-/// message its ids, and everything of the others.
+/// Copies what the encoder of a reply needs from a request, which moves to the service: the ids of a
+/// message, without its parts, and all other requests completely.
 fn reply_context(request: &ProtocolRequest) -> ProtocolRequest {
     let ids_only = |send: &SendMessageRequest| {
         let Message { message_id, context_id, task_id, role, .. } = &send.message;

@@ -1,4 +1,4 @@
-//! For whoever runs the server: is it alive, does it take calls, what has it counted.
+//! Health, readiness and metrics endpoints.
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,13 +16,13 @@ use super::body::Body;
 use super::{Frontend, RequestContext, respond};
 use crate::metrics::ExpositionFormat;
 
-/// How long the store may take to show that it is there.
+/// Timeout for the store in a readiness check.
 const STORE_PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Looks whether something is usable.
+/// Check of whether a dependency is usable.
 type Probe = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
-/// Whether calls are taken. Cheap to clone; clones are the same.
+/// Whether the server accepts calls. Cheap to clone; clones share their state.
 #[derive(Clone, Default)]
 pub(crate) struct Readiness {
     draining: Arc<AtomicBool>,
@@ -36,7 +36,7 @@ impl fmt::Debug for Readiness {
 }
 
 impl Readiness {
-    /// Ready as long as the store is usable, as `probe` finds out.
+    /// Creates a readiness that also requires a usable store, as checked by `probe`.
     pub(crate) fn with_store<P, F>(probe: P) -> Self
     where
         P: Fn() -> F + Send + Sync + 'static,
@@ -45,12 +45,12 @@ impl Readiness {
         Self { store: Some(Arc::new(move || Box::pin(probe()))), ..Self::default() }
     }
 
-    /// Not ready from now on.
+    /// Reports not ready from now on.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Relaxed);
     }
 
-    /// Why calls are not taken, if they are not.
+    /// Returns the reason for not being ready, if any.
     async fn not_ready_reason(&self) -> Option<&'static str> {
         if self.draining.load(Relaxed) {
             return Some("draining");
@@ -62,12 +62,12 @@ impl Readiness {
 }
 
 impl Frontend {
-    /// Whether the process is alive.
+    /// Responds to a liveness check.
     pub(super) fn health(&self, head: &Parts) -> Response<Body> {
         get_or_head(head, || status_response(StatusCode::OK, "ok"))
     }
 
-    /// Whether it takes calls.
+    /// Responds to a readiness check.
     pub(super) async fn ready(&self, head: &Parts) -> Response<Body> {
         let reason = self.readiness.not_ready_reason().await;
         get_or_head(head, || match reason {
@@ -76,11 +76,11 @@ impl Frontend {
         })
     }
 
-    /// What it has counted.
+    /// Responds with the metrics.
     pub(super) async fn metrics(&self, ctx: &RequestContext<'_>) -> Response<Body> {
         let head = ctx.head;
         if self.check_host(head, ctx.peer).is_err() {
-            return status_response(StatusCode::FORBIDDEN, "not a name of this server");
+            return status_response(StatusCode::FORBIDDEN, "the host is not allowed");
         }
         match self.authorize_internal(ctx, self.settings.metrics).await {
             Ok(()) => {}

@@ -1,4 +1,4 @@
-//! Answers in parts: heads, headers, and what an error adds to them.
+//! Responses, and the headers of errors.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -9,10 +9,10 @@ use latimer_protocol::{Challenge, Error, ErrorKind, Version};
 use super::body::Body;
 use super::sse::SseBody;
 
-/// When to try again, unless the error says it.
+/// Value of `Retry-After` for errors without one.
 const DEFAULT_RETRY_SECONDS: u64 = 1;
 
-/// An answer that is all there.
+/// Creates a response with a complete body.
 pub(super) fn with_body(
     status: StatusCode,
     content_type: &'static str,
@@ -24,17 +24,17 @@ pub(super) fn with_body(
     response
 }
 
-/// JSON, all there and well.
+/// Creates a successful response with a JSON body.
 pub(super) fn json(body: impl Into<Bytes>) -> Response<Body> {
     with_body(StatusCode::OK, rest::JSON, body)
 }
 
-/// A stream of server-sent events.
+/// Creates a response with a stream of server-sent events.
 pub(super) fn event_stream(events: SseBody) -> Response<Body> {
     streaming(Body::Sse(Box::new(events)))
 }
 
-/// A stream of server-sent events of which all are there.
+/// Creates a response with server-sent events that are already encoded.
 pub(super) fn buffered_events(events: Vec<u8>) -> Response<Body> {
     streaming(Body::from(events))
 }
@@ -44,12 +44,12 @@ fn streaming(body: Body) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(sse::CONTENT_TYPE));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // nginx would keep events back otherwise.
+    // Otherwise nginx buffers events.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }
 
-/// Names the methods that an address takes.
+/// Adds the `Allow` header.
 pub(super) fn with_allow_header(
     mut response: Response<Body>,
     methods: &'static str,
@@ -58,7 +58,7 @@ pub(super) fn with_allow_header(
     response
 }
 
-/// Names the extensions that are active.
+/// Adds the header with the active extensions, if any.
 pub(super) fn with_extensions_header(
     mut response: Response<Body>,
     active: &[String],
@@ -67,7 +67,7 @@ pub(super) fn with_extensions_header(
     if active.is_empty() {
         return response;
     }
-    // Names with other characters cannot have come in a header, and nobody is told of them.
+    // The URIs come from a header, so they are valid in one.
     if let Ok(value) = HeaderValue::try_from(active.join(", ")) {
         let name = HeaderName::from_static(parameters::extensions_header(version));
         response.headers_mut().insert(name, value);
@@ -75,7 +75,7 @@ pub(super) fn with_extensions_header(
     response
 }
 
-/// Adds what headers say about an error.
+/// Adds `Retry-After` or `WWW-Authenticate` where the error requires it.
 pub(super) fn with_error_headers(
     mut response: Response<Body>,
     error: &Error,
@@ -98,10 +98,10 @@ pub(super) fn with_error_headers(
     response
 }
 
-/// A challenge with what was wrong with what was shown, as RFC 6750 says it.
+/// Creates a `WWW-Authenticate` header with the error parameters of RFC 6750.
 fn challenge_header(challenge: &str, error: &Error) -> HeaderValue {
     let mut text = challenge.to_owned();
-    // What could end a quoted text has no place in one.
+    // A quote or backslash would end or change the quoted string.
     let escape_quotes = |it: &str| it.replace(['"', '\\'], "'");
     if let Some(reason) = error.challenge() {
         let comma = if text.contains('=') { "," } else { "" };
@@ -117,7 +117,7 @@ fn challenge_header(challenge: &str, error: &Error) -> HeaderValue {
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("Bearer"))
 }
 
-/// When to try again, in seconds.
+/// Returns the value of `Retry-After`, in seconds.
 pub(super) fn retry_after(error: &Error) -> HeaderValue {
     HeaderValue::from(error.retry_after_seconds().unwrap_or(DEFAULT_RETRY_SECONDS))
 }

@@ -1,4 +1,4 @@
-//! HTTP+JSON: the address says what is asked, and errors have the statuses of HTTP.
+//! HTTP+JSON binding: the path selects the operation, and errors have HTTP statuses.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use super::{Frontend, RequestContext, reply_context, respond};
 use crate::engine::ids;
 use crate::metrics::{CallLabels, CallOutcome, Transport};
 
-/// An error with the status that says it, where that is not the error's own.
+/// An error, with a status that replaces the default status of the error.
 struct Rejection {
     status: Option<StatusCode>,
     error: Error,
@@ -30,7 +30,7 @@ impl From<Error> for Rejection {
 }
 
 impl Frontend {
-    /// Answers whatever is sent to an address of HTTP+JSON.
+    /// Handles a request to a path of HTTP+JSON.
     pub(super) async fn rest<B>(&self, ctx: &RequestContext<'_>, body: B) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
@@ -91,7 +91,7 @@ impl Frontend {
         let caller = self.authenticate(ctx).await?;
         self.charge_rate(ctx, &caller, Some(route.operation))?;
         let body = match ctx.head.method {
-            // What it may have there means nothing.
+            // The body of a GET request has no meaning.
             Method::GET => Bytes::new(),
             _ => {
                 let limits = &self.settings.http;
@@ -145,7 +145,7 @@ impl Frontend {
         let default_status =
             StatusCode::from_u16(written.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let status = rejection.status.unwrap_or(default_status);
-        // The body repeats the status.
+        // The body contains the status, too.
         if let Some(code) = written.body.pointer_mut("/error/code") {
             *code = status.as_u16().into();
         }
@@ -155,7 +155,7 @@ impl Frontend {
     }
 }
 
-/// Only 1.0 has a media type of its own.
+/// Returns the media type of a response. Only 1.0 defines its own.
 fn media_type(ctx: &RequestContext<'_>, dialect: Dialect) -> &'static str {
     match dialect.version() {
         Version::V1_0 => rest_binding::negotiate_media_type(ctx.accept()),
@@ -163,7 +163,7 @@ fn media_type(ctx: &RequestContext<'_>, dialect: Dialect) -> &'static str {
     }
 }
 
-/// The dialect to answer in.
+/// Returns the dialect of the response.
 fn response_dialect(route: &Route, task_dialect: Option<Dialect>) -> Dialect {
     match (route.reply_format, task_dialect) {
         (ReplyFormat::SameAsTask, Some(Dialect::Legacy | Dialect::V0_1)) => Dialect::Legacy,

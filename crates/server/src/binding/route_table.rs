@@ -1,58 +1,58 @@
-//! Whose a path is. There is one table of addresses, and it is this one.
+//! Routing of paths.
 
 use crate::settings::Settings;
 use crate::signing::JWKS_PATH;
 
-/// What a path leads to.
+/// Resource at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RouteTarget<'p> {
-    /// The one address of JSON-RPC.
+    /// JSON-RPC, with the agent that the path names.
     JsonRpc(Option<&'p str>),
-    /// The addresses of HTTP+JSON; the rest of the path says which.
+    /// HTTP+JSON, with the agent that the path names and the remaining path.
     Rest(Option<&'p str>, &'p str),
-    /// A card.
+    /// Agent card.
     Card(Option<&'p str>, CardShape),
-    /// The list of all cards.
+    /// List of all cards.
     CardList,
-    /// The keys that signatures are proven with.
+    /// Public keys of card signatures.
     Jwks,
     /// gRPC.
     Grpc,
-    /// Whether the process is alive.
+    /// Liveness check.
     Health,
-    /// Whether it takes calls.
+    /// Readiness check.
     Ready,
-    /// What it has counted.
+    /// Metrics.
     Metrics,
-    /// What could not be delivered; the rest of the path says what to do about it.
+    /// Dead letters, with the remaining path.
     DeadLetters(&'p str),
-    /// Nothing of ours.
+    /// Unknown path.
     NotFound,
 }
 
-/// In which shape a path has the card.
+/// Format of the card at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum CardShape {
-    /// In the newest that the caller understands.
+    /// Newest format that the client supports.
     Newest,
-    /// As before 0.2.
+    /// Format before 0.2.
     Legacy,
 }
 
-/// Where everything is.
+/// Table of all paths, derived from the settings.
 #[derive(Clone, Debug)]
 pub(crate) struct RouteTable {
-    /// Without a slash at its end; empty when it is the root.
+    /// Base path without a trailing slash; empty for the root.
     base: String,
     path_aliases: bool,
     card_path: Option<String>,
 }
 
-/// Of the card, beside the well-known ones.
+/// Path of the card in addition to the well-known paths.
 const CARD_ALIAS_PATH: &str = "/api/a2a/agent-card.json";
-/// Where an operator finds what could not be delivered.
+/// Path of the dead-letter API.
 const DEAD_LETTERS_PATH: &str = "/api/push/dead";
-/// Where 0.2 looks for the extended card.
+/// Path of the extended card in 0.2.
 const EXTENDED_CARD_PATH_0_2: &str = "/agent/authenticatedExtendedCard";
 
 impl RouteTable {
@@ -64,7 +64,7 @@ impl RouteTable {
         }
     }
 
-    /// The path of JSON-RPC and HTTP+JSON; that of one agent's own, or of the primary one.
+    /// Returns the path of JSON-RPC and HTTP+JSON, for one agent or for the primary agent.
     pub(super) fn base_path(&self, agent: Option<&str>) -> String {
         match agent {
             Some(agent) => format!("{}/agents/{agent}", self.base),
@@ -72,9 +72,9 @@ impl RouteTable {
         }
     }
 
-    /// What is at a path.
+    /// Returns the resource at a path.
     pub(super) fn route<'p>(&self, path: &'p str) -> RouteTarget<'p> {
-        // Before all others, because there are more calls than anything else.
+        // Checked first because most requests are JSON-RPC calls.
         let below_base = path.strip_prefix(self.base.as_str()).filter(|it| starts_segment(it));
         if matches!(below_base, Some("" | "/")) {
             return RouteTarget::JsonRpc(None);
@@ -88,7 +88,7 @@ impl RouteTable {
         }
     }
 
-    /// Addresses that do not move with the base.
+    /// Routes paths that do not depend on the base path.
     fn fixed_route<'p>(&self, path: &'p str) -> Option<RouteTarget<'p>> {
         if let Some(target) = well_known(path, None) {
             return Some(target);
@@ -146,7 +146,8 @@ fn starts_segment(remainder: &str) -> bool {
     remainder.is_empty() || remainder.starts_with('/')
 }
 
-/// Whether a path is that of a service: its first segment has a package, and there is a second.
+/// Returns whether a path belongs to a gRPC service: its first segment starts with a known package,
+/// and it has a second segment.
 fn is_grpc(path: &str) -> bool {
     let service = path.strip_prefix('/').and_then(|it| it.split_once('/')).map(|(it, _)| it);
     service

@@ -1,7 +1,6 @@
 //! Streams as server-sent events.
 //!
-//! The body is written by hand: events that are ready together travel in one piece, an event that is
-//! encoded is copied once, and a stream that is ready as a whole needs one piece for all of it.
+//! Events that are ready at the same time are sent as one chunk, and an encoded event is copied once.
 
 use std::mem;
 use std::pin::Pin;
@@ -17,12 +16,12 @@ use tracing::debug;
 
 use crate::settings::StreamTerminator;
 
-/// How many bytes of events travel in one piece, unless one event is larger.
+/// Size at which a chunk of events is sent; a single event may be larger.
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
-/// What a few short events need, so that most are written without moving the buffer.
+/// Initial capacity of a chunk: enough for a few short events.
 const INITIAL_CHUNK_BYTES: usize = 2048;
 
-/// The events of one stream, as the body of its answer.
+/// Response body with the events of one stream.
 pub(crate) struct SseBody {
     stream: EventStream,
     writer: SseWriter,
@@ -31,13 +30,13 @@ pub(crate) struct SseBody {
     finished: bool,
 }
 
-/// How long a stream may be silent.
+/// Timer for keep-alive comments. Created when a stream first waits for an event.
 struct KeepAliveTimer {
     interval: Duration,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// What is the same for all streams of a server.
+/// Settings of all streams of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamOptions {
     pub(super) terminator: StreamTerminator,
@@ -50,12 +49,12 @@ impl SseBody {
         Self { stream, writer, terminator: options.terminator, keep_alive, finished: false }
     }
 
-    /// Whether nothing follows.
+    /// Returns whether everything was sent.
     pub(super) fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// The next piece: all events that are ready, or a comment after a long silence.
+    /// Polls for the next chunk: all events that are ready, or a comment when the timer expires.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.finished {
             return Poll::Ready(None);
@@ -109,14 +108,14 @@ impl SseBody {
 }
 
 impl KeepAliveTimer {
-    /// Begins anew, if anybody has waited yet.
+    /// Restarts the timer, if it was created.
     fn reset(&mut self) {
         if let Some(timer) = &mut self.timer {
             timer.as_mut().reset(Instant::now() + self.interval);
         }
     }
 
-    /// Ready when it has lasted long enough.
+    /// Polls until the interval has passed.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let interval = self.interval;
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(interval)));
@@ -124,17 +123,18 @@ impl KeepAliveTimer {
     }
 }
 
-/// Writes the events of one stream.
+/// Encoder for the events of one stream.
 #[derive(Debug)]
 pub(super) struct SseWriter {
     dialect: Dialect,
-    /// Where an event is not the same for everybody.
+    /// Encoder for dialects whose events depend on the reader.
     event_writer: Option<EventWriter>,
     envelope: Option<(Envelope, Id<'static>)>,
 }
 
 impl SseWriter {
-    /// For a stream that answers `request`, in the envelope of the request `id` if it has one.
+    /// Creates an encoder for the stream that `request` started. With an `id`, events are wrapped in
+    /// JSON-RPC responses.
     pub(super) fn new(dialect: Dialect, request: &Request, id: Option<&Id<'_>>) -> Self {
         let event_writer = (!EventWriter::is_reader_independent(dialect))
             .then(|| EventWriter::new(dialect, request, None));
@@ -152,7 +152,7 @@ impl SseWriter {
         let written = event_writer.write(event.event.event(), event.finality);
         let last = written.len().saturating_sub(1);
         for (index, data) in written.iter().enumerate() {
-            // Whoever has seen only a part of an event has not seen it.
+            // Only the last part has the id: a reader resumes after complete events.
             self.write_frame(
                 out,
                 FrameHead { id: head.id.filter(|_| index == last), name: None },
@@ -162,7 +162,7 @@ impl SseWriter {
         Ok(())
     }
 
-    /// Writes an error as the data of an event without a name: one client knows no other form.
+    /// Encodes an error as the data of an unnamed event, the only form that all clients read.
     pub(super) fn write_error(&self, out: &mut Vec<u8>, error: &Error) {
         let data = match &self.envelope {
             Some((_, id)) => jsonrpc::write_error(self.dialect.version(), id, error),
@@ -179,7 +179,7 @@ impl SseWriter {
     }
 }
 
-/// An error as the only event of a stream.
+/// Encodes a stream whose only event is an error.
 pub(super) fn single_error_event(dialect: Dialect, id: &Id<'_>, error: &Error) -> Vec<u8> {
     let mut out = Vec::new();
     let data = jsonrpc::write_error(dialect.version(), id, error);

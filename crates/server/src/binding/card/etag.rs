@@ -1,4 +1,4 @@
-//! Whether somebody who has a card has it as it is now.
+//! Conditional requests for cards.
 
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
@@ -7,7 +7,7 @@ use http::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue};
 use sha2::{Digest, Sha256};
 
-/// What changes when the card does.
+/// Computes the entity tag of a rendered card.
 pub(super) fn etag(card: &[u8]) -> HeaderValue {
     let digest = Sha256::digest(card);
     let mut value = String::from("\"");
@@ -19,14 +19,15 @@ pub(super) fn etag(card: &[u8]) -> HeaderValue {
     HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("\"\""))
 }
 
-/// Whether a reader with these headers has the card of this tag, or one from after it last changed.
+/// Returns whether the client already has the current card, by `If-None-Match` or
+/// `If-Modified-Since`.
 pub(super) fn is_not_modified(
     headers: &HeaderMap,
     etag: &HeaderValue,
     modified_at: SystemTime,
 ) -> bool {
     if headers.contains_key(IF_NONE_MATCH) {
-        // Which of several is the right one only the tag says.
+        // RFC 9110 13.1.3: a tag takes precedence over a date.
         let tags = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|it| it.to_str().ok());
         let tags = tags.flat_map(|it| it.split(',')).map(str::trim);
         return tags
@@ -35,7 +36,7 @@ pub(super) fn is_not_modified(
     }
     let if_modified_since = headers.get(IF_MODIFIED_SINCE).and_then(|it| it.to_str().ok());
     let if_modified_since = if_modified_since.and_then(|it| httpdate::parse_http_date(it).ok());
-    // Dates have whole seconds.
+    // HTTP dates have a resolution of one second.
     if_modified_since.is_some_and(|since| since + Duration::from_secs(1) > modified_at)
 }
 

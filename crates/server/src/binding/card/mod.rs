@@ -1,7 +1,12 @@
-//! Cards: what agents say about themselves, with the addresses they are served at.
+//! Agent cards and the keys that verify their signatures.
 //!
-//! A card is written once for each address and form that is asked for, and kept. It is for everybody,
-//! needs no version, and can be kept by its readers. So can the keys that prove its signature.
+//! A card is rendered once per base URL and variant, and cached. Cards are public unless a setting
+//! requires authentication, need no protocol version, and clients may cache them.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `etag` | conditional requests |
+//! | `render` | interfaces, capabilities and signatures of cards |
 
 mod etag;
 mod render;
@@ -24,60 +29,64 @@ use crate::settings::Settings;
 use crate::signing::Keyring;
 use crate::sync::lock_unpoisoned;
 
-/// How many written cards are kept. Whoever makes up addresses gets no more than these.
+/// Maximum number of cached cards. Clients can request arbitrary host names, so it must be limited.
 const MAX_CACHED_CARDS: usize = 256;
-/// What cards are asked with.
+/// Value of the `Allow` header for cards.
 const ALLOWED_METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// The cards of a server.
+/// Cache of rendered cards.
 #[derive(Debug)]
 pub(crate) struct Cards {
-    /// When the server began.
+    /// Start of the server; cards that were never replaced have this modification time.
     started_at: SystemTime,
     cache_control: HeaderValue,
     cache: Mutex<HashMap<CardCacheKey, RenderedDocument>>,
 }
 
-/// What a written card depends on.
+/// Everything that a rendered card depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct CardCacheKey {
     selector: CardSelector,
     base_url: BaseUrl,
     variant: CardVariant,
-    /// How often the cards it is of were changed.
+    /// Sum of the generations of all selected cards.
     generation: u64,
-    /// The name of the key that it is signed with, if it is.
+    /// Id of the signing key, if the card is signed.
     signing_kid: Option<String>,
 }
 
-/// Which card, or all of them.
+/// Selected card or cards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum CardSelector {
-    /// That of the primary agent, at the common address.
+    /// Card of the primary agent, at the root path.
     Primary,
-    /// That of one agent, at its own.
+    /// Card of one agent, at its own path.
     Agent(String),
+    /// List of all cards.
     All,
 }
 
-/// The form of a card, by whom it is for.
+/// Format of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum CardVariant {
+    /// Members of all versions.
     Superset,
+    /// Only the members of 1.0.
     V1_0,
+    /// Format before 0.2.
     Legacy,
 }
 
-/// Something that is for everybody, and can be kept.
+/// A document with its caching headers.
 struct Cacheable {
     document: RenderedDocument,
-    /// Since when it is as it is.
+    /// Time of the last change.
     modified_at: SystemTime,
-    /// What it depends on.
+    /// `Vary` header.
     vary: Option<HeaderValue>,
 }
 
-/// A card, written.
+/// Rendered card or list of cards.
 #[derive(Clone, Debug)]
 struct RenderedDocument {
     body: Bytes,
@@ -108,7 +117,7 @@ impl Cards {
 }
 
 impl Frontend {
-    /// Answers with a card.
+    /// Responds with the card of one agent.
     pub(super) async fn card(&self, ctx: &RequestContext<'_>, shape: CardShape) -> Response<Body> {
         let selector = match &ctx.agent {
             None => CardSelector::Primary,
@@ -121,14 +130,15 @@ impl Frontend {
         self.serve_cards(ctx, selector, variant).await
     }
 
-    /// Answers with all cards.
+    /// Responds with the cards of all agents.
     pub(super) async fn cards(&self, ctx: &RequestContext<'_>) -> Response<Body> {
         let variant = self.card_variant(ctx);
         self.serve_cards(ctx, CardSelector::All, variant).await
     }
 
-    /// A caller that says 1.x gets just that; all others what they can pick theirs from. A version
-    /// that nobody speaks is no reason to hide which ones we do.
+    /// Returns the card variant for a client: a client that declares 1.0 gets a pure 1.0 card, every
+    /// other client the superset. An unknown version gets it too, so that the client can see which
+    /// versions are supported.
     fn card_variant(&self, ctx: &RequestContext<'_>) -> CardVariant {
         match ctx.declared_version() {
             Ok(Some(Version::V1_0)) => CardVariant::V1_0,
@@ -137,10 +147,10 @@ impl Frontend {
         }
     }
 
-    /// Answers with the published keys, which prove the signatures of cards.
+    /// Responds with the public keys that verify card signatures.
     pub(super) fn jwks(&self, ctx: &RequestContext<'_>) -> Response<Body> {
         let Some(keyring) = &self.keyring else { return self.not_found(ctx) };
-        self.serve_cacheable(ctx, "keys are asked for with GET", || Cacheable {
+        self.serve_cacheable(ctx, "keys support only GET and HEAD", || Cacheable {
             document: RenderedDocument::new(keyring.jwks()),
             modified_at: self.cards.started_at,
             vary: None,
@@ -168,10 +178,10 @@ impl Frontend {
         if let Err(error) = self.authorize_card(ctx).await {
             return self.plain_error(None, &error);
         }
-        self.serve_cacheable(ctx, "a card is asked for with GET", render)
+        self.serve_cacheable(ctx, "cards support only GET and HEAD", render)
     }
 
-    /// How often the cards of an answer were changed, and since when they are as they are.
+    /// Returns the sum of the generations of the selected cards, and the time of their last change.
     fn card_generation(&self, selector: &CardSelector) -> (u64, SystemTime) {
         let agents: Vec<_> = match selector {
             CardSelector::All => self.registry.iter().collect(),
@@ -184,7 +194,7 @@ impl Frontend {
         (handles().map(CardHandle::generation).sum(), modified_at)
     }
 
-    /// Answers with something that is for everybody, and can be kept.
+    /// Responds with a cacheable document, after the checks that all cards share.
     fn serve_cacheable(
         &self,
         ctx: &RequestContext<'_>,
@@ -229,7 +239,7 @@ impl Frontend {
         response
     }
 
-    /// What the card depends on beside the address that was asked.
+    /// Returns the request headers that a card depends on.
     fn vary(&self, ctx: &RequestContext<'_>) -> HeaderValue {
         let header_names = match self.settings.card_requires_auth {
             true => "A2A-Version, Authorization, X-API-Key",
@@ -242,7 +252,8 @@ impl Frontend {
         HeaderValue::try_from(all).unwrap_or(HeaderValue::from_static("*"))
     }
 
-    /// Where the caller reaches the server, and with which key a card that says so is signed.
+    /// Returns the base URL under which the client reaches the server, and the id of the signing key if
+    /// that URL is authoritative.
     fn base_url_and_kid(&self, ctx: &RequestContext<'_>) -> (BaseUrl, Option<String>) {
         let peer = ctx.peer.map(|it| it.ip());
         let base_url = self.address_resolver.resolve(&ctx.head.uri, &ctx.head.headers, peer);

@@ -1,4 +1,4 @@
-//! Cards with what only the server knows: where the agent is, and what is served there.
+//! Rendering of cards: interfaces, capabilities, security schemes and signature.
 
 use latimer_protocol::card::{
     AgentCard, AgentExtension, AgentInterface, CardFormat, ProtocolBinding, TransitionHistory,
@@ -15,11 +15,11 @@ use crate::binding::{Frontend, RequestContext};
 use crate::engine::CURSOR_EXTENSION;
 use crate::signing::JWKS_PATH;
 
-/// A task is a log, and keeps how its state changed.
+/// State transitions are part of every task's log.
 const TRANSITION_HISTORY: TransitionHistory = TransitionHistory::Recorded;
 
 impl Frontend {
-    /// Puts addresses and capabilities into a card that a call asked for.
+    /// Adds interfaces and capabilities to a card in a reply, and signs it.
     pub(in crate::binding) fn complete_card(
         &self,
         kind: &mut ReplyKind,
@@ -68,24 +68,25 @@ impl Frontend {
     fn build_card(&self, agent: &Agent, key: &CardCacheKey, path_agent: Option<&str>) -> AgentCard {
         let mut card = (*agent.card()).clone();
         self.fill_in(&mut card, agent, &key.base_url, path_agent);
-        // The oldest form has no room for signatures.
+        // The legacy format has no signatures.
         if key.signing_kid.is_some() && key.variant != CardVariant::Legacy {
             self.sign(&mut card, &key.base_url);
         }
         card
     }
 
-    /// Signs a card as it stands, unless its author did.
+    /// Signs a card, unless its author has signed it.
     fn sign(&self, card: &mut AgentCard, base_url: &BaseUrl) {
         let Some(keyring) = self.keyring.as_ref().filter(|_| card.signatures.is_empty()) else {
             return;
         };
         if let Err(error) = keyring.sign(card, base_url.url(JWKS_PATH)) {
-            error!(agent = card.name, %error, "card cannot be signed");
+            error!(agent = card.name, %error, "signing agent card failed");
         }
     }
 
-    /// A signed card is left as it was signed: whoever signs it says where the agent is.
+    /// Sets interfaces, capabilities and security schemes. A card that its author has signed stays
+    /// unchanged.
     fn fill_in(
         &self,
         card: &mut AgentCard,
@@ -106,18 +107,20 @@ impl Frontend {
         let capabilities = &mut card.capabilities;
         capabilities.extensions.push(AgentExtension {
             uri: CURSOR_EXTENSION.to_owned(),
-            description: Some("Each event has its number in its metadata, to resume by".to_owned()),
+            description: Some(
+                "The metadata of each event contain its revision, for resuming streams".to_owned(),
+            ),
             ..AgentExtension::default()
         });
     }
 
-    /// Every way to call an agent, at its own address or the common one.
+    /// Returns all interfaces of an agent, at its own path or the root path.
     fn interfaces(&self, base_url: &BaseUrl, path_agent: Option<&str>) -> Vec<AgentInterface> {
         let url = base_url.url(&self.route_table.base_path(path_agent));
         let interface_for = |binding| AgentInterface::new(url.clone(), binding);
         let mut interfaces =
             vec![interface_for(ProtocolBinding::JsonRpc), interface_for(ProtocolBinding::HttpJson)];
-        // One kit wants a host and a port for 1.0, and another a URL for 0.3.
+        // Clients of 1.0 expect host and port for gRPC, not a URL.
         interfaces.extend(base_url.host_and_port().map(|host| {
             let interface = AgentInterface::new(host, ProtocolBinding::Grpc);
             match path_agent {
@@ -128,7 +131,7 @@ impl Frontend {
         let v0_3_interfaces =
             [interface_for(ProtocolBinding::JsonRpc), interface_for(ProtocolBinding::HttpJson)];
         interfaces.extend(v0_3_interfaces.map(|it| it.with_version(Version::V0_3)));
-        // It has no tenants: only the primary agent can be called.
+        // gRPC of 0.3 has no tenants, so it reaches only the primary agent.
         if path_agent.is_none_or(|name| self.is_primary(name)) {
             let v0_3_grpc =
                 base_url.host_and_port().map(|it| AgentInterface::new(it, ProtocolBinding::Grpc));

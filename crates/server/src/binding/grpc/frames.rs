@@ -1,4 +1,4 @@
-//! Messages in their frames, read and written.
+//! Framing of gRPC messages.
 
 use std::task::{Context, Poll};
 
@@ -9,12 +9,12 @@ use tracing::debug;
 
 use super::{IDENTITY, Rejection, result_trailers};
 
-/// What stands before a message: whether it is compressed, and its length.
+/// Size of the header of a message: compression flag and length.
 pub(super) const FRAME_HEADER_BYTES: usize = 5;
-/// How many bytes of messages travel in one piece, unless one message is larger.
+/// Size at which a chunk of messages is sent; a single message may be larger.
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
-/// The only message of a request whose messages are encoded like this, if they are at all.
+/// Returns the single message of a request body. `encoding` is the value of `grpc-encoding`.
 pub(super) fn single_message(body: &Bytes, encoding: Option<&str>) -> Result<Bytes, Rejection> {
     let invalid = |message: &'static str| Error::new(ErrorKind::InvalidRequest, message).into();
     let Some((head, message)) = body.split_first_chunk::<FRAME_HEADER_BYTES>() else {
@@ -33,7 +33,7 @@ pub(super) fn single_message(body: &Bytes, encoding: Option<&str>) -> Result<Byt
     Ok(body.slice(FRAME_HEADER_BYTES..))
 }
 
-/// A message in its frame.
+/// Encodes a message with its frame header.
 pub(super) fn encode_frame(message: &impl prost::Message) -> Result<Bytes, Error> {
     let length = message.encoded_len();
     let mut out = Vec::with_capacity(FRAME_HEADER_BYTES + length);
@@ -48,13 +48,13 @@ fn put_frame_header(out: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The body of an answer: messages, and how the call ended.
+/// Body of a gRPC response: messages and trailers.
 pub(crate) struct GrpcBody {
     remaining: Remaining,
     version: Version,
 }
 
-/// What is still to be sent.
+/// Unsent part of a body.
 enum Remaining {
     Message(Bytes),
     Events(EventStream),
@@ -63,22 +63,22 @@ enum Remaining {
 }
 
 impl GrpcBody {
-    /// One message.
+    /// Creates a body with one message.
     pub(super) fn unary(message: Bytes) -> Self {
         Self { remaining: Remaining::Message(message), version: Version::V1_0 }
     }
 
-    /// A message for each event of a stream.
+    /// Creates a body with one message per event.
     pub(super) fn streaming(stream: EventStream, version: Version) -> Self {
         Self { remaining: Remaining::Events(stream), version }
     }
 
-    /// Whether nothing follows.
+    /// Returns whether everything was sent.
     pub(in crate::binding) fn is_finished(&self) -> bool {
         matches!(self.remaining, Remaining::Done)
     }
 
-    /// The next piece: all messages that are ready, or the trailers.
+    /// Polls for the next frame: all messages that are ready, or the trailers.
     pub(in crate::binding) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -152,7 +152,7 @@ mod tests {
         let message = |bytes: &'static [u8]| encoded(bytes, None);
         assert_eq!(message(b"\0\0\0\0\x02ab").unwrap(), b"ab"[..]);
         assert_eq!(message(b"\0\0\0\0\0").unwrap(), b""[..]);
-        // What could be compressed need not be.
+        // The header permits compression but does not require it.
         assert_eq!(encoded(b"\0\0\0\0\x01a", Some("gzip")).unwrap(), b"a"[..]);
         let compressed = |encoding| encoded(b"\x01\0\0\0\x01a", encoding).unwrap_err();
         assert!(matches!(compressed(Some("gzip")), Rejection::Compressed));

@@ -1,8 +1,15 @@
-//! gRPC: both packages, by their grpc_binding.
+//! gRPC binding, for the packages of 1.0 and 0.3.
 //!
-//! Messages are framed here and not by generated services, so that an event that many read is
-//! encoded once, and so that limits and errors are those of the other bindings. Health and
-//! reflection are tonic's own.
+//! This module frames messages itself instead of using generated services: an event with many readers
+//! is encoded once, and limits and errors are the same as in the other bindings. tonic implements
+//! health and reflection.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `frames` | framing of messages and trailers |
+//! | `support_services` | health and reflection |
+//! | `v0_3` | messages of `a2a.v1` |
+//! | `v1` | messages of `lf.a2a.v1` |
 
 mod frames;
 mod support_services;
@@ -28,30 +35,30 @@ use super::body::{self, Body};
 use super::{Frontend, RequestContext, reply_context, respond};
 use crate::metrics::{CallLabels, CallOutcome, Transport};
 
-/// The media type of gRPC.
+/// Media type of gRPC.
 const GRPC_CONTENT_TYPE: &str = "application/grpc";
-/// How messages are encoded.
+/// Header with the compression of messages.
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
-/// How they could have been.
+/// Header with the supported compressions.
 const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
-/// The encoding that is none.
+/// Name for no compression.
 const IDENTITY: &str = "identity";
-/// When to try again, in seconds.
+/// Metadata key of the retry delay, in seconds.
 const RETRY_AFTER: HeaderName = HeaderName::from_static("retry-after");
 
-/// Whether this is the media type of gRPC, in whatever encoding.
+/// Returns whether a media type is gRPC, with any message format.
 pub(super) fn is_grpc(content_type: &str) -> bool {
     let suffix = content_type.strip_prefix(GRPC_CONTENT_TYPE);
     suffix.is_some_and(|it| it.is_empty() || it.starts_with(['+', ';']))
 }
 
-/// Why a call is refused: in the words of the protocol, or of gRPC itself.
+/// Reason for rejecting a call: an error of the protocol or of gRPC.
 #[derive(Debug)]
 enum Rejection {
     Error(Error),
-    /// Its message is compressed, and nothing here can read that.
+    /// The message is compressed, which is not supported.
     Compressed,
-    /// Its message is said to be compressed, but not how.
+    /// The message is flagged as compressed without naming the compression.
     MissingEncoding,
 }
 
@@ -73,7 +80,7 @@ impl Rejection {
         match self {
             Self::Error(error) => error_response(error, version),
             Self::Compressed => {
-                let message = "compressed messages are not served";
+                let message = "compressed messages are not supported";
                 let mut response =
                     trailers_only_response(status_trailers(&Status::unimplemented(message)));
                 let accepted = HeaderValue::from_static(IDENTITY);
@@ -81,8 +88,7 @@ impl Rejection {
                 response
             }
             Self::MissingEncoding => {
-                let message =
-                    "the message is said to be compressed, but grpc-encoding says not how";
+                let message = "the message is compressed, but grpc-encoding is missing";
                 trailers_only_response(status_trailers(&Status::internal(message)))
             }
         }
@@ -90,7 +96,7 @@ impl Rejection {
 }
 
 impl Frontend {
-    /// Answers whatever is sent to the address of a service.
+    /// Handles a request to the path of a service.
     pub(super) async fn grpc<B>(&self, ctx: &RequestContext<'_>, body: B) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
@@ -108,7 +114,7 @@ impl Frontend {
             return self.support_services.handle(ctx.head.clone(), body).await;
         }
         let Some((operation, version)) = grpc_binding::parse_path(ctx.path) else {
-            let error = Error::new(ErrorKind::MethodNotFound, "there is no such service or method");
+            let error = Error::new(ErrorKind::MethodNotFound, "unknown service or method");
             return error_response(&error, Version::V1_0);
         };
         let labels = CallLabels { transport: Transport::Grpc, operation: Some(operation), version };
@@ -124,7 +130,7 @@ impl Frontend {
         }
     }
 
-    /// Whether a service beside the protocol's may be asked. Health always may.
+    /// Checks access to health and reflection. Health is always accessible.
     fn admit_support_service(&self, ctx: &RequestContext<'_>) -> Result<(), Error> {
         if ctx.path.starts_with("/grpc.health.") {
             return Ok(());
@@ -146,7 +152,7 @@ impl Frontend {
         let is_call =
             ctx.head.method == Method::POST && ctx.header(CONTENT_TYPE).is_some_and(is_grpc);
         if !is_call {
-            let message = "gRPC is called with POST and its own content type";
+            let message = "gRPC requires POST and the content type application/grpc";
             return Err(Error::new(ErrorKind::InvalidRequest, message).into());
         }
         self.admit_call(ctx).map_err(|(_, error)| error)?;
@@ -171,7 +177,8 @@ impl Frontend {
             Err(error) => Err(error),
         };
         let mut call_response = match result {
-            // 0.3 has one method for the card: whoever asks it wants the best that it may have.
+            // 0.3 has one method for both cards: a caller that may not read the extended card gets the
+            // public one.
             Err(error)
                 if version == Version::V0_3
                     && operation == Operation::GetExtendedAgentCard
@@ -198,7 +205,7 @@ impl Frontend {
     }
 }
 
-/// Reads the request of an operation.
+/// Decodes the request of an operation.
 fn read_request(operation: Operation, version: Version, bytes: Bytes) -> Result<Request, Error> {
     match version {
         Version::V1_0 => v1::read_request(operation, bytes),
@@ -207,7 +214,7 @@ fn read_request(operation: Operation, version: Version, bytes: Bytes) -> Result<
     }
 }
 
-/// Writes a reply, as a message in its frame.
+/// Encodes a reply as a framed message.
 fn write_reply(version: Version, reply: &Reply) -> Result<Bytes, Error> {
     match version {
         Version::V1_0 => v1::write_reply(reply),
@@ -216,19 +223,19 @@ fn write_reply(version: Version, reply: &Reply) -> Result<Bytes, Error> {
     }
 }
 
-/// Reads a message of the protobuf type `P` as what it means.
+/// Decodes a protobuf message of type `P` and converts it to the model.
 fn decode_message<P, M>(bytes: Bytes) -> Result<M, Error>
 where
     P: prost::Message + Default,
     M: TryFrom<P, Error: Into<Error>>,
 {
     let message = P::decode(bytes).map_err(|_| {
-        Error::new(ErrorKind::Parse, "the message is not protobuf of this method's request")
+        Error::new(ErrorKind::Parse, "the message is not a valid protobuf request of this method")
     })?;
     message.try_into().map_err(Into::into)
 }
 
-/// The answer to a call that failed before anything was sent: headers, and nothing else.
+/// Creates the response to a call that failed before its first message: headers only.
 pub(super) fn error_response(error: &Error, version: Version) -> Response<Body> {
     trailers_only_response(result_trailers(Err((error, version))))
 }
@@ -244,7 +251,7 @@ fn with_content_type(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// How a call ended, as trailers.
+/// Encodes the result of a call as trailers.
 fn result_trailers(result: Result<(), (&Error, Version)>) -> HeaderMap {
     let Err((error, version)) = result else { return status_trailers(&Status::new(Code::Ok, "")) };
     let written = error.to_grpc(version);
@@ -257,11 +264,11 @@ fn result_trailers(result: Result<(), (&Error, Version)>) -> HeaderMap {
     trailers
 }
 
-/// A status, as trailers.
+/// Encodes a status as trailers.
 fn status_trailers(status: &Status) -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(4);
     if status.add_header(&mut trailers).is_err() {
-        // What cannot be said in a header is at least not said to be well.
+        // The status cannot be encoded: 13 is the code INTERNAL.
         trailers.insert("grpc-status", HeaderValue::from_static("13"));
     }
     trailers

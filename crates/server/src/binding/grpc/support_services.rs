@@ -1,4 +1,4 @@
-//! Services beside the protocol's: health, and reflection of both ages.
+//! Health service, and reflection in both versions.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ use tower_service::Service as _;
 use super::error_response;
 use crate::binding::Body;
 
-/// What the paths of reflection begin with.
+/// Path prefix of the reflection services.
 pub(super) const REFLECTION_PREFIX: &str = "/grpc.reflection.";
 
-/// The services beside the protocol's.
+/// Health and reflection services.
 #[derive(Clone)]
 pub(crate) struct SupportServices {
     services: Router,
@@ -35,7 +35,7 @@ impl fmt::Debug for SupportServices {
 }
 
 impl SupportServices {
-    /// Services that say nothing about the health yet.
+    /// Creates the services, with an unknown health status.
     pub(crate) fn new() -> Result<Self, ReflectionError> {
         let (health, health_service) = tonic_health::server::health_reporter();
         let reflection_builder = || {
@@ -44,7 +44,7 @@ impl SupportServices {
                 .register_encoded_file_descriptor_set(HEALTH)
         };
         let unknown_service = || async {
-            let error = Error::new(ErrorKind::MethodNotFound, "there is no such service");
+            let error = Error::new(ErrorKind::MethodNotFound, "unknown service");
             error_response(&error, Version::V1_0).map(axum::body::Body::new)
         };
         let services = Router::new()
@@ -61,7 +61,7 @@ impl SupportServices {
         Ok(Self { services, health })
     }
 
-    /// Says whether calls are taken.
+    /// Sets the health status.
     pub(crate) async fn set_serving(&self, serving: bool) {
         let status = if serving { ServingStatus::Serving } else { ServingStatus::NotServing };
         for service in ["", SERVICE, SERVICE_0_3] {

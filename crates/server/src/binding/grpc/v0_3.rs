@@ -1,4 +1,4 @@
-//! The messages of `a2a.v1`.
+//! Messages of the package `a2a.v1`.
 
 use bytes::Bytes;
 use latimer_pb::v0_3 as pb;
@@ -10,7 +10,7 @@ use latimer_protocol::{
 use super::decode_message;
 use super::frames::encode_frame;
 
-/// Reads the request of an operation.
+/// Decodes the request of an operation.
 pub(super) fn read_request(operation: Operation, bytes: Bytes) -> Result<Request, Error> {
     Ok(match operation {
         Operation::SendMessage => {
@@ -53,7 +53,7 @@ pub(super) fn read_request(operation: Operation, bytes: Bytes) -> Result<Request
                 _,
             >(bytes)?)
         }
-        // There is nothing in its request.
+        // The request message has no fields.
         Operation::GetExtendedAgentCard => {
             Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default())
         }
@@ -61,7 +61,7 @@ pub(super) fn read_request(operation: Operation, bytes: Bytes) -> Result<Request
     })
 }
 
-/// Writes a reply, as a message in its frame.
+/// Encodes a reply as a framed message.
 pub(super) fn write_reply(reply: &Reply) -> Result<Bytes, Error> {
     match reply {
         Reply::SendMessage(it) => encode_frame(&pb::SendMessageResponse::from(it)),

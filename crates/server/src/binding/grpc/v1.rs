@@ -1,4 +1,4 @@
-//! The messages of `lf.a2a.v1`.
+//! Messages of the package `lf.a2a.v1`.
 
 use bytes::Bytes;
 use latimer_pb::v1 as pb;
@@ -7,7 +7,7 @@ use latimer_protocol::{Error, ErrorKind, Operation, Reply, Request};
 use super::decode_message;
 use super::frames::encode_frame;
 
-/// Reads the request of an operation.
+/// Decodes the request of an operation.
 pub(super) fn read_request(operation: Operation, bytes: Bytes) -> Result<Request, Error> {
     Ok(match operation {
         Operation::SendMessage => {
@@ -58,7 +58,7 @@ pub(super) fn read_request(operation: Operation, bytes: Bytes) -> Result<Request
     })
 }
 
-/// Writes a reply, as a message in its frame.
+/// Encodes a reply as a framed message.
 pub(super) fn write_reply(reply: &Reply) -> Result<Bytes, Error> {
     match reply {
         Reply::SendMessage(it) => encode_frame(&pb::SendMessageResponse::from(it)),
