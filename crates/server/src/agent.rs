@@ -134,7 +134,7 @@ impl Agent {
 
     /// Returns the executor.
     #[must_use]
-    pub fn executor(&self) -> &Arc<dyn Executor> {
+    pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
         &self.executor
     }
 
