@@ -1,4 +1,4 @@
-//! Agents that are not for everybody.
+//! Allow lists of agents.
 
 use latimer_pb::v1;
 use latimer_protocol::Secret;
@@ -11,7 +11,7 @@ use tonic::transport::Endpoint;
 
 use crate::support::{TestServer, message, send_body, start_server, test_agent};
 
-/// Two keys: one has a scope.
+/// Creates two keys, one of them with a scope.
 fn api_keys() -> ApiKeys {
     let digest = |key: &str| KeyDigest::from_key(&Secret::new(key));
     ApiKeys::default().with_key("ann", digest("ann"), ["deploy"]).with_key(
@@ -35,7 +35,7 @@ fn rpc_body(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
 }
 
-/// Has a task made, and returns its name.
+/// Creates a task and returns its id.
 async fn create_task(server: &TestServer, key: &'static str, path: &str) -> String {
     let response = server
         .v1()
@@ -114,7 +114,7 @@ async fn every_operation_checks_agent_access() {
     assert_eq!((rest.status, &rest.json()["error"]["status"]), (403, &json!("PERMISSION_DENIED")));
     assert!(rest.header("www-authenticate").contains(r#"scope="deploy""#));
     let listed = bob.get("/a2a/agents/listed/tasks").await;
-    assert_eq!(listed.header("www-authenticate"), "", "no other key would be of use");
+    assert_eq!(listed.header("www-authenticate"), "", "other credentials would not help");
     let endpoint = Endpoint::from_shared(format!("http://{}", server.address)).unwrap();
     let mut client = v1::client::A2aServiceClient::new(endpoint.connect().await.unwrap());
     let list = v1::ListTasksRequest { tenant: "listed".into(), ..Default::default() };
@@ -123,8 +123,8 @@ async fn every_operation_checks_agent_access() {
     assert_eq!(client.list_tasks(request).await.unwrap_err().code(), Code::PermissionDenied);
 }
 
-/// A task that was made when its caller was welcome is closed with the agent, also where the tasks
-/// of all agents are found.
+/// A caller that loses access to an agent loses access to its tasks there, also on the root path, which
+/// finds the tasks of all agents.
 #[tokio::test]
 async fn shared_endpoint_does_not_expose_restricted_agents() {
     let directory = tempfile::TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Certificates made for a test, and connections with them.
+//! Generated certificates, and clients that use them.
 
 use std::io;
 use std::path::Path;
@@ -21,10 +21,10 @@ use tokio_rustls::client::TlsStream;
 
 use crate::support::{TestClient, TestResponse, read_response};
 
-/// Somebody who signs certificates.
+/// Certificate authority.
 pub(super) struct CertificateAuthority(CertifiedIssuer<'static, KeyPair>);
 
-/// A certificate and its key, in PEM.
+/// Certificate and private key in PEM format.
 #[derive(Clone)]
 pub(super) struct Identity {
     pub(super) certificate: String,
@@ -42,7 +42,7 @@ impl CertificateAuthority {
         self.0.pem()
     }
 
-    /// A server's, for this machine.
+    /// Issues a server certificate for loopback.
     pub(super) fn server(&self, name: &str) -> Identity {
         let mut params = params_for(name);
         params.subject_alt_names = vec![SanType::DnsName("localhost".try_into().unwrap())];
@@ -50,14 +50,14 @@ impl CertificateAuthority {
         self.sign(params)
     }
 
-    /// A caller's.
+    /// Issues a client certificate.
     pub(super) fn client(&self, name: &str) -> Identity {
         let mut params = params_for(name);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(params)
     }
 
-    /// A caller's, past its time.
+    /// Issues an expired client certificate.
     pub(super) fn expired_client(&self, name: &str) -> Identity {
         let mut params = params_for(name);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -80,17 +80,17 @@ fn params_for(name: &str) -> CertificateParams {
 }
 
 impl Identity {
-    /// Writes it into a folder, as a server is to use it.
+    /// Writes certificate and key into a directory and returns the TLS settings for a server.
     pub(super) fn write(&self, directory: &Path) -> Tls {
         let (certificate, key) = (directory.join("server.pem"), directory.join("server.key"));
-        // Not at the same time, as it happens.
+        // The two files are replaced one after the other, as in practice.
         std::fs::write(&certificate, &self.certificate).unwrap();
         std::fs::write(&key, &self.key).unwrap();
         Tls::new(certificate, key)
     }
 }
 
-/// A caller who trusts servers of one authority, and may have a certificate.
+/// Client that trusts one authority and may have a certificate.
 pub(super) struct TlsClient {
     pub(super) client: TestClient,
     connector: TlsConnector,
@@ -119,7 +119,7 @@ impl TlsClient {
         Self { client: client.clone(), connector: TlsConnector::from(Arc::new(config)) }
     }
 
-    /// The same caller, who speaks this and nothing else.
+    /// Returns a client that offers only this protocol.
     pub(super) fn with_alpn(mut self, protocol: &str) -> Self {
         let mut config = ClientConfig::clone(self.connector.config());
         config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
@@ -132,7 +132,7 @@ impl TlsClient {
         self.connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
     }
 
-    /// The certificate that the server shows.
+    /// Returns the certificate of the server.
     pub(super) async fn server_certificate(&self) -> Vec<u8> {
         let stream = self.connect().await.unwrap();
         stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()

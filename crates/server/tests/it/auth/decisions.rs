@@ -110,6 +110,8 @@ impl Authenticate for Rejecting {
 struct Rejection {
     error: AuthError,
     status: u16,
+    /// Status of JSON-RPC, which is 200 for errors that do not concern the caller.
+    rpc_status: u16,
     codes: (i64, Code),
     reason: &'static str,
     challenge: &'static str,
@@ -124,6 +126,7 @@ fn rejections() -> [Rejection; 6] {
     let unauthenticated = |error, challenge, metadata, is_public, is_continued| Rejection {
         error,
         status: 401,
+        rpc_status: 401,
         codes: (-31401, Code::Unauthenticated),
         reason: "UNAUTHENTICATED",
         challenge,
@@ -134,6 +137,7 @@ fn rejections() -> [Rejection; 6] {
     let forbidden = |error, challenge, metadata| Rejection {
         error,
         status: 403,
+        rpc_status: 403,
         codes: (-31403, Code::PermissionDenied),
         reason: "UNAUTHORIZED",
         challenge,
@@ -142,7 +146,7 @@ fn rejections() -> [Rejection; 6] {
         is_continued: false,
     };
     [
-        unauthenticated(AuthError::Missing, "Custom", json!(null), true, true),
+        unauthenticated(AuthError::Missing, "Custom", json!({}), true, true),
         unauthenticated(
             AuthError::Malformed("unreadable".into()),
             r#"Custom error="invalid_request", error_description="unreadable""#,
@@ -165,14 +169,15 @@ fn rejections() -> [Rejection; 6] {
             ),
             json!({"error": "insufficient_scope", "scope": "read write"}),
         ),
-        forbidden(AuthError::Forbidden("suspended".into()), "", json!(null)),
+        forbidden(AuthError::Forbidden("suspended".into()), "", json!({})),
         Rejection {
             error: AuthError::Unavailable("the provider is down".into()),
             status: 503,
+            rpc_status: 200,
             codes: (-31503, Code::Unavailable),
             reason: "UNAVAILABLE",
             challenge: "",
-            metadata: json!(null),
+            metadata: json!({}),
             is_public: false,
             is_continued: false,
         },
@@ -186,7 +191,7 @@ async fn custom_method_can_return_each_error() {
         let server = start(|it| it.authenticate(Rejecting(rejection.error.clone()))).await;
         let caller = server.v1();
         let rpc = caller.post(PROTECTED_PATH, send_body("SendMessage", "hi")).await;
-        assert_eq!((rpc.status, rpc.rpc_error_code()), (rejection.status, rejection.codes.0));
+        assert_eq!((rpc.status, rpc.rpc_error_code()), (rejection.rpc_status, rejection.codes.0));
         assert_eq!(rpc.header("www-authenticate"), rejection.challenge, "{what}");
         let info = &rpc.json()["error"]["data"][0];
         assert_eq!(
@@ -204,7 +209,7 @@ async fn custom_method_can_return_each_error() {
             (&json!(rejection.reason), &rejection.metadata)
         );
         assert_eq!(list_over_grpc(&server).await, Some(rejection.codes.1), "{what}");
-        let public = caller.post(PUBLIC_PATH, send_body("SendMessage", "hi")).await.status;
+        let public = caller.get(&format!("{PUBLIC_PATH}/tasks")).await.status;
         assert_eq!(public, if rejection.is_public { 200 } else { rejection.status }, "{what}");
         assert_eq!(caller.get("/.well-known/agent-card.json").await.status, 200, "{what}");
     }
@@ -216,7 +221,7 @@ async fn any_of_stops_at_definite_errors() {
         let methods = AnyOf::default().with(Rejecting(rejection.error.clone())).with(api_keys());
         let server = start(|it| it.authenticate(methods)).await;
         let caller = server.v1().with_header("x-api-key", "sesame");
-        let status = caller.post(PROTECTED_PATH, send_body("SendMessage", "hi")).await.status;
+        let status = caller.get(&format!("{PROTECTED_PATH}/tasks")).await.status;
         let want = if rejection.is_continued { 200 } else { rejection.status };
         assert_eq!(status, want, "{:?}", rejection.error);
     }

@@ -1,4 +1,4 @@
-//! Tokens of an identity provider.
+//! Authentication by JWT.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ async fn list_tasks_with_token(server: &TestServer, token: &str) -> TestResponse
     server.v1().with_header("authorization", format!("Bearer {token}")).get("/a2a/tasks").await
 }
 
-/// Claims with something else in them.
+/// Returns claims with some members replaced.
 fn with_claims(claims: &Value, change: Value) -> Value {
     let mut claims = claims.clone();
     for (name, value) in change.as_object().unwrap() {
@@ -110,7 +110,7 @@ async fn token_cannot_choose_its_algorithm() {
     let payload = base64(&good.to_string());
     let none =
         |name: &str| format!("{}.{payload}.", base64(&format!(r#"{{"alg":"{name}","kid":"r"}}"#)));
-    // What everybody can read, taken for a secret.
+    // The public key, used as the secret of a symmetric algorithm.
     let public = rsa.public();
     let modulus = public["n"].as_str().unwrap();
     let forged = |name: &str, secret: &[u8]| {
@@ -131,7 +131,7 @@ async fn token_cannot_choose_its_algorithm() {
         assert_eq!(response.status, 401, "{what}");
         assert!(response.header("www-authenticate").contains("invalid_token"), "{what}");
     }
-    assert_eq!(provider.key_requests(), 0, "no key is needed to refuse these");
+    assert_eq!(provider.key_requests(), 0, "these are rejected without a key");
     settings.algorithms = vec!["ES256".parse::<JwtAlgorithm>().unwrap()];
     let es256_only = server_with_jwt(settings).await;
     assert_eq!(list_tasks_with_token(&es256_only, &rsa.sign(&good)).await.status, 401);
@@ -161,7 +161,7 @@ async fn unknown_key_triggers_one_refresh() {
     assert_eq!(
         list_tasks_with_token(&server, &by_old).await.status,
         401,
-        "a key that is gone is gone"
+        "a removed key is no longer accepted"
     );
 }
 
@@ -188,7 +188,7 @@ async fn invalid_tokens_do_not_flood_the_provider() {
     let started = Instant::now();
     for number in 0..1000 {
         let token = match number % 4 {
-            // Well made, of a key that nobody has.
+            // A valid signature by an unknown key.
             0 => {
                 let header = Header { kid: Some(format!("k{number}")), ..key.header() };
                 key.sign_as(&header, &provider.valid_claims())
@@ -203,7 +203,7 @@ async fn invalid_tokens_do_not_flood_the_provider() {
     let max_requests = 2 + started.elapsed().as_secs() / 10;
     assert!(
         provider.key_requests() as u64 <= max_requests,
-        "asked {} times",
+        "{} key requests",
         provider.key_requests()
     );
     assert_eq!(list_tasks_with_token(&server, &good).await.status, 200);
@@ -226,11 +226,11 @@ async fn cached_keys_are_used_while_provider_is_down() {
     assert_eq!(
         (list_tasks_with_token(&server, &token).await.status, provider.key_requests()),
         (200, 2),
-        "not at once again"
+        "no request during the cooldown"
     );
     let without_cache = server_with_jwt(settings).await;
     let response = list_tasks_with_token(&without_cache, &token).await;
-    assert_eq!(response.status, 503, "nobody can say whether it counts");
+    assert_eq!(response.status, 503, "the token cannot be verified");
     assert!(!response.text().contains(&provider.issuer()), "{}", response.text());
 }
 

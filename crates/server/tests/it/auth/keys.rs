@@ -1,4 +1,4 @@
-//! Keys, and what is wrong with what is shown in their place.
+//! Authentication by API key, and rejected keys.
 
 use http::HeaderValue;
 use latimer_pb::v1;

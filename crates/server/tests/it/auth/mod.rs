@@ -1,4 +1,4 @@
-//! Who asks, and what they may.
+//! Authentication and authorization.
 
 mod agents;
 mod certificates;
@@ -44,7 +44,7 @@ async fn unauthenticated_call_is_rejected_in_each_binding() {
     for path in
         ["/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/agents", "/health"]
     {
-        assert_eq!(server.get(path).await.status, 200, "{path} is for everybody");
+        assert_eq!(server.get(path).await.status, 200, "{path} is public");
     }
 }
 

@@ -1,4 +1,4 @@
-//! An identity provider on this machine, with real keys.
+//! Fake identity provider on loopback, with real keys.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 
 pub(super) const AUDIENCE: &str = "latimer";
 
-/// A key with a name.
+/// Signing key with a key id.
 #[derive(Clone)]
 pub(super) struct TestKey {
     pub(super) kid: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct TestKey {
     public: Value,
 }
 
-/// Making keys of RSA takes its time.
+/// Shared RSA key, because generating one is slow.
 static RSA: LazyLock<EncodingKey> = LazyLock::new(|| {
     let pair = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).unwrap();
     EncodingKey::from_rsa_pem(pair.serialize_pem().as_bytes()).unwrap()
@@ -72,13 +72,13 @@ impl TestKey {
         encode(header, claims, &self.private).unwrap()
     }
 
-    /// What the provider publishes of it.
+    /// Returns the public key as a JWK.
     pub(super) fn public(&self) -> &Value {
         &self.public
     }
 }
 
-/// An identity provider that runs until it is dropped.
+/// Identity provider that runs until it is dropped.
 pub(super) struct FakeProvider {
     address: SocketAddr,
     state: Arc<State>,
@@ -129,12 +129,12 @@ impl FakeProvider {
         JwtSettings::new(self.issuer(), AUDIENCE)
     }
 
-    /// What a token says that counts.
+    /// Returns the claims of a valid token.
     pub(super) fn valid_claims(&self) -> Value {
         json!({"iss": self.issuer(), "aud": AUDIENCE, "sub": "alice", "exp": now() + 300})
     }
 
-    /// Publishes these keys, beside some that nobody can use.
+    /// Publishes these keys and some unusable ones.
     pub(super) fn publish(&self, keys: &[&TestKey]) {
         let mut keys: Vec<_> = keys.iter().map(|it| it.public().clone()).collect();
         keys.push(json!({"kty": "oct", "kid": "secret", "k": "c2VjcmV0"}));
@@ -151,7 +151,7 @@ impl FakeProvider {
         self.state.is_down.store(is_down, Ordering::SeqCst);
     }
 
-    /// How often it was asked for its keys.
+    /// Returns the number of requests for the keys.
     pub(super) fn key_requests(&self) -> usize {
         self.state.key_requests.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! What is open to everybody, and what is not.
+//! Public endpoints, and those that require authentication.
 
 use latimer_pb::v0_3;
 use latimer_protocol::Secret;
@@ -71,7 +71,11 @@ async fn public_paths_skip_auth_but_reject_invalid_keys() {
     assert_eq!(server.v1().post("/a2a/agents/shouter", hello()).await.status, 200);
     assert_eq!(server.get("/v1/tasks").await.status, 200);
     assert_eq!(server.v1().post("/a2a", hello()).await.status, 401);
-    assert_eq!(server.v1().get("/a2a/agents/shouter/tasks").await.status, 401, "exactly that path");
+    assert_eq!(
+        server.v1().get("/a2a/agents/shouter/tasks").await.status,
+        401,
+        "a pattern without /* matches exactly"
+    );
     assert_eq!(server.v1().post("/v1", hello()).await.status, 404);
     let wrong = server.v1().with_header("authorization", "Bearer wrong");
     assert_eq!(wrong.post("/a2a/agents/shouter", hello()).await.status, 401);
@@ -80,10 +84,10 @@ async fn public_paths_skip_auth_but_reject_invalid_keys() {
     assert_eq!(
         authenticated.get("/a2a/tasks").await.json()["totalSize"],
         1,
-        "one is known by a key"
+        "the key identifies the caller on a public path, too"
     );
     let card = server.get("/v1/card").await;
-    assert_eq!(card.status, 401, "an extended card is for nobody in particular");
+    assert_eq!(card.status, 401, "the extended card requires authentication even on public paths");
 }
 
 #[tokio::test]
@@ -118,8 +122,8 @@ async fn reflect(channel: Channel, key: Option<&str>) -> Option<Code> {
         .map(|it| it.code())
 }
 
-/// The numbers and the services of gRPC are for this machine, or for those with a key, unless a
-/// setting says otherwise.
+/// By default, metrics and gRPC reflection are available on loopback without authentication, and to
+/// authenticated callers.
 #[tokio::test]
 async fn metrics_and_reflection_follow_one_access_rule() {
     for (address, requires_key, setting, (metrics, reflection)) in [
@@ -179,7 +183,7 @@ async fn dead_letters_require_operator_scope_or_loopback() {
     }
 }
 
-/// Without authentication, whoever is on this machine may see it, and nobody else.
+/// Without authentication, only servers on loopback offer it.
 #[tokio::test]
 async fn extended_card_requires_authentication_or_loopback() {
     for (address, requires_key, sends_key, want) in [
@@ -190,7 +194,7 @@ async fn extended_card_requires_authentication_or_loopback() {
         ("0.0.0.0:0", true, false, 401),
         ("0.0.0.0:0", true, true, 200),
     ] {
-        // So that only this rule stands in the way.
+        // All paths are public, so that only this rule rejects calls.
         let public_paths = to_strings(&["/*"]);
         let server = server(Settings { public_paths, ..Settings::default() }).bind(address);
         let server = if requires_key { server.authenticate(api_keys()) } else { server };
@@ -206,7 +210,7 @@ async fn extended_card_requires_authentication_or_loopback() {
         assert_eq!(caller.v1().post("/a2a", rpc).await.rpc_error_code(), code, "{what}");
         let card = caller.v1().get("/.well-known/agent-card.json").await.json();
         let offered = &card["capabilities"]["extendedAgentCard"];
-        assert_eq!(offered, &json!(want != 400), "{what}: what a card says can be had");
+        assert_eq!(offered, &json!(want != 400), "{what}: declared capability");
         let endpoint = Endpoint::from_shared(format!("http://{}", caller.address)).unwrap();
         let channel = endpoint.connect().await.unwrap();
         let mut client = v0_3::client::A2aServiceClient::new(channel);

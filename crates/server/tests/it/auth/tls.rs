@@ -1,4 +1,4 @@
-//! Connections with TLS, and callers that show certificates.
+//! TLS, and authentication by client certificate.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use super::certificates::{CertificateAuthority, TlsClient};
 use crate::support::{Log, TestClient, TestServer, send_body, start_server};
 
-/// Says who asks.
+/// Creates an agent that replies with its caller.
 fn identity_server() -> Server {
     Server::new(Agent::from_fn("who", |turn: Turn| async move {
         let caller = turn.caller();
@@ -29,7 +29,7 @@ struct TlsFixture {
     server: TestServer,
 }
 
-/// A server that callers' certificates are asked for.
+/// Starts a server that requests client certificates.
 async fn tls_fixture(mode: ClientCertificateMode, server: Server) -> TlsFixture {
     let directory = TempDir::new().unwrap();
     let authority = CertificateAuthority::new("ours");
@@ -80,7 +80,7 @@ async fn only_certificates_of_the_configured_ca_can_connect() {
 #[tokio::test]
 async fn optional_client_certificates_allow_an_api_key() {
     let keys = ApiKeys::default().with_operator_key(&Secret::new("sesame"));
-    // Behind routes of somebody's own, it is the same.
+    // Merged routes do not change the authentication.
     let routes = axum::Router::new().route("/mine", axum::routing::get(|| async { "mine" }));
     let any = AnyOf::default().with(keys).with(CertificateAuth::default());
     let TlsFixture { authority, server, directory } = tls_fixture(
@@ -104,7 +104,10 @@ async fn optional_client_certificates_allow_an_api_key() {
     );
     let foreign = CertificateAuthority::new("theirs").client("alice");
     let untrusted = TlsClient::new(&caller, &authority, Some(&foreign));
-    assert!(untrusted.post("/a2a", &hello).await.is_err(), "a wrong one is worse than none");
+    assert!(
+        untrusted.post("/a2a", &hello).await.is_err(),
+        "an untrusted certificate is rejected, a missing one is not"
+    );
     drop(directory);
 }
 
@@ -125,7 +128,7 @@ async fn tls_serves_http1_and_http2_with_https_card_urls() {
         assert!(url.starts_with("https://"), "{protocol}: {url}");
     }
     let plain = server.send_raw(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n", |_| false).await;
-    assert!(!plain.contains("200"), "without TLS there is nothing: {plain}");
+    assert!(!plain.contains("200"), "plain HTTP is not served: {plain}");
 }
 
 #[tokio::test]
@@ -140,14 +143,14 @@ async fn silent_client_is_disconnected_and_blocks_nobody() {
     assert_eq!(caller.get("/health").await.unwrap().status, 200);
     let mut buffer = [0; 1];
     let read = tokio::time::timeout(Duration::from_secs(20), silent.read(&mut buffer)).await;
-    assert_eq!(read.expect("in time").unwrap_or(0), 0);
+    assert_eq!(read.expect("closed within the timeout").unwrap_or(0), 0);
 }
 
-/// Asks until the answer is what it is to be.
+/// Repeats a request until the response is as expected.
 async fn wait_until(mut done: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !done().await {
-        assert!(started.elapsed() < Duration::from_secs(20), "it does not happen");
+        assert!(started.elapsed() < Duration::from_secs(20), "timed out");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -165,7 +168,7 @@ async fn changed_certificate_is_reloaded_unless_broken() {
     let first = caller.server_certificate().await;
     std::fs::write(directory.path().join("server.pem"), "no certificate").unwrap();
     wait_until(async || !log.lines_containing("cannot be used").is_empty()).await;
-    assert_eq!(caller.server_certificate().await, first, "the last good one stays");
+    assert_eq!(caller.server_certificate().await, first, "the last valid certificate stays in use");
     assert_eq!(caller.get("/health").await.unwrap().status, 200);
     authority.server("second").write(directory.path());
     wait_until(async || caller.server_certificate().await != first).await;
