@@ -23,10 +23,10 @@ use crate::peer::ConfigureClient;
 use crate::peer::context_cache::ContextCache;
 use crate::peer::redaction::Redactor;
 
-/// Time after which a card that no server sent, such as one in a file, is read again.
+/// Interval between discoveries if the card has no lifetime, such as a card from a file.
 const DEFAULT_REFRESH_INTERVAL: Duration = Duration::from_secs(300);
 
-/// Bounds of the time after which a card is fetched again, whatever its headers allow.
+/// Limits of the lifetime of a card, whatever its HTTP headers declare.
 const MIN_CARD_AGE: Duration = Duration::from_secs(30);
 const MAX_CARD_AGE: Duration = Duration::from_secs(60 * 60);
 
@@ -205,7 +205,7 @@ impl Upstream {
         }
     }
 
-    /// Returns when the card has to be fetched again: when it is no longer fresh by its own headers.
+    /// Returns the time until the card must be fetched again, from the lifetime in its HTTP headers.
     fn refresh_interval(&self) -> Duration {
         let fresh_for = self.client.borrow().as_ref().and_then(Client::card_fresh_for);
         fresh_for.map_or(DEFAULT_REFRESH_INTERVAL, |it| it.clamp(MIN_CARD_AGE, MAX_CARD_AGE))
