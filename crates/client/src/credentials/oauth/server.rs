@@ -89,12 +89,6 @@ impl AuthorizationServer {
         }
     }
 
-    /// Sends the client secret in the form instead of the header.
-    #[must_use]
-    pub fn with_secret_in_form(self) -> Self {
-        self.with_secret_location(SecretLocation::Form)
-    }
-
     pub(super) fn with_secret_location(self, secret_location: SecretLocation) -> Self {
         Self { secret_location, ..self }
     }
