@@ -18,7 +18,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 /// Response of a listener to a request.
@@ -65,7 +65,7 @@ pub(crate) enum Transport {
 pub(crate) struct Listener {
     pub(crate) address: SocketAddr,
     state: Arc<State>,
-    task: JoinHandle<()>,
+    _server: JoinSet<()>,
 }
 
 struct State {
@@ -95,8 +95,9 @@ impl Listener {
             handler: Box::new(handler),
             transport,
         });
-        let task = tokio::spawn(accept(listener, state.clone()));
-        Ok(Self { address, state, task })
+        let mut server = JoinSet::new();
+        server.spawn(accept(listener, state.clone()));
+        Ok(Self { address, state, _server: server })
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -114,12 +115,6 @@ impl Listener {
 
     pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         self.state.requests.lock().unwrap().clone()
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

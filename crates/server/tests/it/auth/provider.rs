@@ -16,7 +16,7 @@ use latimer_server::JwtSettings;
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_RSA_SHA256, RsaKeySize};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 pub(super) const AUDIENCE: &str = "latimer";
 
@@ -82,7 +82,7 @@ impl TestKey {
 pub(super) struct FakeProvider {
     address: SocketAddr,
     state: Arc<State>,
-    server_task: JoinHandle<()>,
+    _server: JoinSet<()>,
 }
 
 #[derive(Default)]
@@ -115,7 +115,9 @@ impl FakeProvider {
             .route("/realm/.well-known/openid-configuration", get(discovery))
             .route("/keys", get(keys_endpoint));
         let serve = async move { axum::serve(listener, routes).await.unwrap() };
-        let provider = Self { address, state, server_task: tokio::spawn(serve) };
+        let mut server = JoinSet::new();
+        server.spawn(serve);
+        let provider = Self { address, state, _server: server };
         provider.publish(keys);
         provider.set_issuer(&provider.issuer());
         provider
@@ -154,12 +156,6 @@ impl FakeProvider {
     /// Returns the number of requests for the keys.
     pub(super) fn key_requests(&self) -> usize {
         self.state.key_requests.load(Ordering::SeqCst)
-    }
-}
-
-impl Drop for FakeProvider {
-    fn drop(&mut self) {
-        self.server_task.abort();
     }
 }
 
