@@ -9,7 +9,8 @@ use latimer_protocol::{Call, CallResponse, Dialect, Operation, Reply, ReplyKind}
 
 use super::endpoint::Endpoint;
 use super::events::StreamReader;
-use super::http_channel::{HttpChannel, OutgoingRequest, active_extensions};
+use super::http_channel::HttpChannel;
+use super::outgoing_request::{OutgoingRequest, active_extensions};
 use super::response_head::ResponseHead;
 use super::{Transport, error_response, impl_service};
 use crate::client::CallOptions;

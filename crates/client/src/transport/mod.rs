@@ -13,6 +13,7 @@
 //! | `grpc` | gRPC |
 //! | `http_channel` | HTTP client with credentials and limits |
 //! | `jsonrpc` | JSON-RPC |
+//! | `outgoing_request` | requests before credentials are added, and the headers of calls |
 //! | `response_head` | what the head of a response adds to its error |
 //! | `rest` | HTTP+JSON |
 //! | `stream_end` | whether a stream is finished or interrupted |
@@ -23,6 +24,7 @@ mod events;
 mod grpc;
 mod http_channel;
 mod jsonrpc;
+mod outgoing_request;
 mod response_head;
 mod rest;
 mod stream_end;
@@ -41,8 +43,8 @@ pub(crate) use endpoint::{describe_invalid_url, parse_origin, url_origin};
 pub(crate) use error_response::status_error;
 pub use grpc::Grpc;
 pub use http_channel::{CallLimits, HttpChannel};
-pub(crate) use http_channel::{OutgoingRequest, to_uri};
 pub use jsonrpc::JsonRpc;
+pub(crate) use outgoing_request::{OutgoingRequest, to_uri};
 pub use rest::HttpJson;
 
 use crate::client::CallOptions;

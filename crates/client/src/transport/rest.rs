@@ -11,7 +11,8 @@ use latimer_protocol::{
 
 use super::endpoint::Endpoint;
 use super::events::StreamReader;
-use super::http_channel::{HttpChannel, OutgoingRequest, active_extensions, to_uri};
+use super::http_channel::HttpChannel;
+use super::outgoing_request::{OutgoingRequest, active_extensions, to_uri};
 use super::response_head::ResponseHead;
 use super::{Transport, error_response, impl_service};
 use crate::client::CallOptions;

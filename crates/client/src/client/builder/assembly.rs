@@ -9,9 +9,10 @@ use latimer_protocol::{Dialect, Version};
 use tokio::time::timeout;
 use url::Url;
 
+use super::ClientBuilder;
 use super::checks::{invalid_url_error, no_origin_error};
+use super::identity::ClientCertificate;
 use super::layer::Layer;
-use super::{ClientBuilder, ClientCertificate};
 use crate::client::{CallOptions, Inner};
 use crate::credentials::{Credentials, OriginCredentials};
 use crate::discovery::{CardSource, CardUrls, Discovery, MAX_CARD_BYTES};

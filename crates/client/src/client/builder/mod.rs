@@ -3,6 +3,7 @@
 mod assembly;
 mod checks;
 mod connector;
+mod identity;
 mod layer;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, ProtocolBinding};
 
 pub(super) use self::connector::Connector;
+use self::identity::ClientCertificate;
 use self::layer::Layer;
 use super::Client;
 use super::poll::PollPolicy;
@@ -68,21 +70,6 @@ pub struct ClientBuilder {
     guard_rules: Rules,
     root_certificates: Vec<Vec<u8>>,
     client_certificate: Option<ClientCertificate>,
-}
-
-/// Client certificate and the origin that receives it.
-#[derive(Clone)]
-struct ClientCertificate {
-    /// URL of that origin, if it is not the URL that the client is created with.
-    url: Option<String>,
-    chain: Vec<u8>,
-    key: Vec<u8>,
-}
-
-impl std::fmt::Debug for ClientCertificate {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("Identity")
-    }
 }
 
 impl ClientBuilder {
@@ -152,43 +139,6 @@ impl ClientBuilder {
     /// Stores the card in `cache`, and uses the stored one while it is fresh.
     pub fn card_cache(mut self, cache: Arc<dyn CardCache>) -> Self {
         self.card_cache = Some(cache);
-        self
-    }
-
-    /// Adds credentials for the origin of the URL that the client is created with.
-    pub fn credentials(mut self, credentials: Credentials) -> Self {
-        self.credentials.push((None, credentials));
-        self
-    }
-
-    /// Adds credentials for the origin of `url`, such as an agent whose card is at another origin.
-    pub fn credentials_for(mut self, url: impl Into<String>, credentials: Credentials) -> Self {
-        self.credentials.push((Some(url.into()), credentials));
-        self
-    }
-
-    /// Sets the credentials to select from, as the card requires. They are sent to the origin of
-    /// the URL that the client is created with.
-    pub fn credential_set(mut self, credential_set: CredentialSet) -> Self {
-        self.credential_set = Some((None, credential_set));
-        self
-    }
-
-    /// Sets the credentials to select from, for the origin of `url`, such as an agent whose card is
-    /// at another origin.
-    pub fn credential_set_for(
-        mut self,
-        url: impl Into<String>,
-        credential_set: CredentialSet,
-    ) -> Self {
-        self.credential_set = Some((Some(url.into()), credential_set));
-        self
-    }
-
-    /// Sets headers of each request. Like credentials, they are sent only to the origin of the URL
-    /// that the client is created with.
-    pub fn headers(mut self, headers: HeaderMap) -> Self {
-        self.headers = headers;
         self
     }
 
@@ -273,38 +223,6 @@ impl ClientBuilder {
     /// Allows further addresses in cards, in addition to HTTPS on the public internet.
     pub fn guard_rules(mut self, rules: Rules) -> Self {
         self.guard_rules = rules;
-        self
-    }
-
-    /// Adds certificates, in PEM, that servers may be verified by, in addition to those of the
-    /// operating system.
-    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.root_certificates.push(pem.into());
-        self
-    }
-
-    /// Sets the client certificate for the origin of the URL that the client is created with: a
-    /// chain of certificates and the key of the first, both in PEM.
-    pub fn client_certificate(
-        mut self,
-        chain: impl Into<Vec<u8>>,
-        key: impl Into<Vec<u8>>,
-    ) -> Self {
-        let (chain, key) = (chain.into(), key.into());
-        self.client_certificate = Some(ClientCertificate { url: None, chain, key });
-        self
-    }
-
-    /// Sets the client certificate for the origin of `url`, such as an agent whose card is at
-    /// another origin.
-    pub fn client_certificate_for(
-        mut self,
-        url: impl Into<String>,
-        chain: impl Into<Vec<u8>>,
-        key: impl Into<Vec<u8>>,
-    ) -> Self {
-        let (chain, key) = (chain.into(), key.into());
-        self.client_certificate = Some(ClientCertificate { url: Some(url.into()), chain, key });
         self
     }
 

@@ -28,7 +28,8 @@ use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
 use super::endpoint::Endpoint;
-use super::http_channel::{CallLimits, HttpChannel, active_extensions, insert_call_headers};
+use super::http_channel::{CallLimits, HttpChannel};
+use super::outgoing_request::{active_extensions, insert_call_headers};
 use super::{Transport, error_response, impl_service, stream_end};
 use crate::client::CallOptions;
 use crate::credentials::RequestCredentials;
