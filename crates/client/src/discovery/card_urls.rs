@@ -18,7 +18,7 @@ pub(crate) struct CardUrls {
     pub(crate) card: Option<Url>,
     /// URL where the card was found.
     pub(crate) found_at: Option<Url>,
-    /// Whether to call the caller's URL whatever the card says.
+    /// Whether to call the caller's URL in place of those in the card.
     pub(crate) agent_url_only: bool,
 }
 

@@ -288,7 +288,7 @@ impl Discovery {
     }
 }
 
-/// Selects the error to report: the first, unless it only says that there is no card.
+/// Selects the error to report: the first, unless it only states that there is no card.
 fn more_specific_error(first: Option<Error>, next: Error) -> Error {
     match first {
         Some(Error::NoCard(_)) if !matches!(next, Error::NoCard(_)) => next,

@@ -74,7 +74,7 @@ pub(super) fn refine_not_found(
 ) -> Error {
     let is_task_not_found =
         |error: &latimer_protocol::Error| error.kind() == ErrorKind::TaskNotFound;
-    // With another status, the error is *task not found* only if the body says so.
+    // With another status, the error is *task not found* only if the body states it.
     let other_status = StatusCode::INTERNAL_SERVER_ERROR.as_u16();
     match (error, not_found_kind) {
         (Error::Agent(agent_error), Some(kind))

@@ -195,7 +195,7 @@ async fn webhooks_are_created_fetched_and_deleted() {
         };
         let get = Request::GetTaskPushNotificationConfig(get);
         let Ok(Reply::PushConfig(fetched)) = call_single(transport, get.clone()).await else {
-            panic!("{name}: not shown")
+            panic!("{name}: not fetched")
         };
         assert_eq!(fetched.url, "http://127.0.0.1:1/hook", "{name}");
         let list = ListTaskPushNotificationConfigsRequest {

@@ -116,7 +116,7 @@ impl TaskFollower {
             }
             CallResult::Polled { task: Err(error), id } => {
                 let backoff = self.next_backoff(&error);
-                // The final event of the stream stands although the task cannot be fetched.
+                // The final event of the stream is valid although the task cannot be fetched.
                 if let Some(final_event) = self.final_event.take_if(|_| backoff.is_none()) {
                     return self.apply(final_event, None);
                 }

@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(
             next_backoff(Duration::MAX),
             Duration::MAX,
-            "no more often than the server says"
+            "not more often than the interval of the server"
         );
     }
 }

@@ -130,7 +130,7 @@ async fn granted_token_is_sent_only_to_its_origin() {
     builder().build().unwrap().send(user_message("to where the redirect leads")).await.unwrap_err();
     assert!(
         agent.requests().iter().any(|it| it.full_text().contains("token-1")),
-        "shown at its own"
+        "the token is sent to its own origin"
     );
     assert_eq!(other_agent.requests().len(), 1, "the message does not follow the redirect");
     for request in other_agent.requests() {

@@ -123,7 +123,7 @@ async fn bearer_token_authenticates_over_every_binding() {
         };
         let client = builder().build().unwrap();
         let Err(Error::Agent(error)) = client.send(user_message("echo hello")).await else {
-            panic!("{binding} {version}: let in")
+            panic!("{binding} {version}: accepted")
         };
         assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{binding} {version}");
         let bearer = Credentials::bearer(Secret::new(TOKEN)).unwrap();
