@@ -134,7 +134,7 @@ impl OAuthProvider {
         let problem =
             format!("the card names the authorization server {origin}, which is not trusted");
         Err(Error::NoCredentials(format!(
-            "{problem}: if it is yours, add it to `trusted_servers` of the client"
+            "{problem}: if you trust it, add it to `trusted_servers` of the client"
         )))
     }
 
