@@ -138,7 +138,7 @@ async fn streams_deliver_all_events_and_resume() {
         let mut call = Call::new(Request::SubscribeToTask(SubscribeToTaskRequest::from(id)));
         let error = collect_events(transport, call.clone()).await.unwrap_err();
         let Error::Agent(error) = error else { panic!("{name}: {error}") };
-        assert!(error.message().contains("over"), "{name}: {error}");
+        assert!(error.message().contains("already ended"), "{name}: {error}");
         call.context.resume_after = Some(latimer_protocol::Revision::new(1));
         let resumed =
             collect_events(transport, call).await.unwrap_or_else(|error| panic!("{name}: {error}"));

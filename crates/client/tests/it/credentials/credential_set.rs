@@ -132,7 +132,7 @@ async fn unsatisfiable_requirement_is_reported() {
     for (requirements, want) in [
         (json!([requirement(&["bearer"])]), "\"bearer\" needs a bearer token"),
         (json!([requirement(&["key", "mtls"])]), "\"mtls\" needs a client certificate"),
-        (json!([requirement(&["unknown"])]), "does not say what \"unknown\" is"),
+        (json!([requirement(&["unknown"])]), "does not define the scheme \"unknown\""),
         (json!([requirement(&["thief"])]), "that may receive the client's secret"),
         (json!([requirement(&["oidc-thief"])]), "that may receive the client's secret"),
         (json!([requirement(&["undescribed"])]), "an authorization server with metadata"),

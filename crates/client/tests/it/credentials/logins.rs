@@ -69,7 +69,7 @@ async fn redirect_uri_is_configurable_and_must_be_local() {
     let occupied = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}/back", occupied.local_addr().unwrap());
     let error = flow.clone().redirect_uri(uri).interactive(limit, |_| {}).await.unwrap_err();
-    assert!(matches!(&error, Error::InvalidSetup(it) if it.contains("no port")), "{error}");
+    assert!(matches!(&error, Error::InvalidSetup(it) if it.contains("cannot listen")), "{error}");
     let remote_flow = flow.redirect_uri("https://us.example/back");
     let error = remote_flow.interactive(limit, |_| {}).await.unwrap_err();
     assert!(matches!(&error, Error::InvalidSetup(it) if it.contains("of this machine")), "{error}");
