@@ -1,7 +1,7 @@
 //! Conversions of the well-known protobuf types `Struct`, `Value` and `Timestamp`.
 
 use prost_types::value::Kind;
-use prost_types::{ListValue, Struct, Value as Proto};
+use prost_types::{ListValue, Struct, Value as ProtoValue};
 use serde_json::{Map, Number, Value};
 
 use crate::json::{InvalidField, MAX_NESTING_DEPTH};
@@ -22,7 +22,7 @@ pub(super) fn to_full_struct(members: &Map<String, Value>) -> Struct {
 }
 
 /// Converts a JSON value. Integers beyond 2^53 lose precision, because numbers are doubles.
-pub(super) fn to_value(value: &Value) -> Proto {
+pub(super) fn to_value(value: &Value) -> ProtoValue {
     let kind = match value {
         Value::Null => Kind::NullValue(0),
         Value::Bool(flag) => Kind::BoolValue(*flag),
@@ -33,7 +33,7 @@ pub(super) fn to_value(value: &Value) -> Proto {
         }
         Value::Object(members) => Kind::StructValue(to_full_struct(members)),
     };
-    Proto { kind: Some(kind) }
+    ProtoValue { kind: Some(kind) }
 }
 
 /// Converts an optional message to metadata.
@@ -43,7 +43,7 @@ pub(super) fn from_struct(members: Option<Struct>, field: &str) -> Result<Metada
 }
 
 /// Converts a message to a JSON value.
-pub(super) fn from_value(value: Proto, field: &str) -> Result<Value, InvalidField> {
+pub(super) fn from_value(value: ProtoValue, field: &str) -> Result<Value, InvalidField> {
     convert_value(value, 1).map_err(|error| error.within(field))
 }
 
@@ -60,7 +60,7 @@ fn convert_struct(members: Struct, depth: usize) -> Result<Map<String, Value>, I
         .collect()
 }
 
-fn convert_value(value: Proto, depth: usize) -> Result<Value, InvalidField> {
+fn convert_value(value: ProtoValue, depth: usize) -> Result<Value, InvalidField> {
     if depth > MAX_NESTING_DEPTH {
         return Err(InvalidField::too_deep());
     }
@@ -127,12 +127,12 @@ mod tests {
     #[test]
     fn non_finite_and_too_deep_values_are_rejected() {
         for number in [f64::NAN, f64::INFINITY] {
-            let proto = Proto { kind: Some(Kind::NumberValue(number)) };
+            let proto = ProtoValue { kind: Some(Kind::NumberValue(number)) };
             assert!(from_value(proto, "data").is_err());
         }
         let mut deep = to_value(&json!(1));
         for _ in 0..200 {
-            deep = Proto { kind: Some(Kind::ListValue(ListValue { values: vec![deep] })) };
+            deep = ProtoValue { kind: Some(Kind::ListValue(ListValue { values: vec![deep] })) };
         }
         let error = from_value(deep, "data").unwrap_err();
         assert_eq!(error.field, "data");
