@@ -1,18 +1,18 @@
-//! The machine-readable half of an error, as JSON: `google.rpc` details with their `@type`.
+//! `google.rpc` details of an error, as JSON.
 
 use serde_json::{Value, json};
 
 use super::{Error, ErrorKind};
 use crate::json::InvalidField;
 
-/// The domain of every reason in the table.
+/// Domain of all reasons.
 pub(super) const DOMAIN: &str = "a2a-protocol.org";
 
 const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 
-/// The details of an error: its reason, when to try again, and the fields that were wrong.
+/// Encodes the details of an error: reason, metadata, retry delay and invalid fields.
 pub(super) fn write_details(error: &Error) -> Value {
     let mut details = vec![json!({
         "@type": ERROR_INFO,
@@ -34,8 +34,8 @@ pub(super) fn write_details(error: &Error) -> Value {
     details.into()
 }
 
-/// Adds what `details` tell to `error`: its meaning where a known reason is among them, the facts
-/// beside it, and the fields that were wrong. Anything else is passed over.
+/// Applies received details to an error: a known reason, metadata and invalid fields. Ignores
+/// everything else.
 pub(super) fn apply_details(mut error: Error, details: &Value) -> Error {
     for detail in details.as_array().into_iter().flatten() {
         let text = |name: &str| detail.get(name).and_then(Value::as_str);
@@ -57,8 +57,8 @@ pub(super) fn apply_details(mut error: Error, details: &Value) -> Error {
     error
 }
 
-/// The meaning that a reason gives to an error whose code meant `known`: several meanings share a
-/// reason, and then the code may know better.
+/// Combines the kinds of a code and of a reason. If several kinds share the reason, the kind of the
+/// code is more precise.
 pub(super) fn refine(from_code: ErrorKind, from_reason: ErrorKind) -> ErrorKind {
     if from_code.reason() == from_reason.reason() { from_code } else { from_reason }
 }

@@ -1,4 +1,4 @@
-//! Errors as gRPC statuses, with the `google.rpc.Status` of the `grpc-status-details-bin` trailer.
+//! gRPC statuses of errors, with the `google.rpc.Status` of the `grpc-status-details-bin` trailer.
 
 use latimer_pb::rpc::{BadRequest, ErrorInfo, RetryInfo, Status, bad_request::FieldViolation};
 use prost::Message;
@@ -9,19 +9,19 @@ use super::{Error, ErrorKind};
 use crate::json::InvalidField;
 use crate::version::Version;
 
-/// An error as a gRPC status.
+/// gRPC status of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrpcStatus {
-    /// The status code.
+    /// Status code.
     pub code: i32,
-    /// What happened, for people.
+    /// Message for people.
     pub message: String,
-    /// A `google.rpc.Status` for programs, as bytes; empty when there is none.
+    /// Encoded `google.rpc.Status`; empty without details.
     pub details: Vec<u8>,
 }
 
 impl Error {
-    /// The gRPC status for a caller of `version`.
+    /// Encodes the error for a caller of `version`.
     #[must_use]
     pub fn to_grpc(&self, version: Version) -> GrpcStatus {
         let code = self.kind.codes(version).grpc;
@@ -47,7 +47,7 @@ impl Error {
         }
         let message = match version {
             Version::V1_0 => self.message.clone().into_owned(),
-            // One SDK tells errors of 0.3 apart by how their messages begin, and by nothing else.
+            // One SDK identifies errors of 0.3 only by a prefix of the message.
             Version::V0_3 | Version::V0_1 => {
                 format!("{}: {}", self.kind.type_name(), self.message)
             }
@@ -56,8 +56,8 @@ impl Error {
         GrpcStatus { code, message, details: status.encode_to_vec() }
     }
 
-    /// Reads the gRPC status of a peer. Never fails: without details that tell more, the code has
-    /// to do.
+    /// Decodes the gRPC status of a peer. Never fails: without readable details the kind follows
+    /// from the code.
     #[must_use]
     pub fn from_grpc(status: &GrpcStatus) -> Self {
         let kind = ErrorKind::from_grpc_code(status.code);

@@ -1,4 +1,4 @@
-//! Errors as HTTP responses.
+//! HTTP responses of errors.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use super::table::grpc_code;
 use super::{Error, ErrorKind, detail};
 use crate::version::Version;
 
-/// An error as an HTTP response: its status, and its JSON body.
+/// HTTP response of an error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpError {
-    /// The HTTP status.
+    /// HTTP status.
     pub status: u16,
-    /// The body.
+    /// JSON body.
     pub body: Value,
 }
 
 impl Error {
-    /// The HTTP response for a caller of `version`.
+    /// Encodes the error for a caller of `version`.
     ///
-    /// A caller of 0.3 gets the union of what the SDKs of that time read.
+    /// The body for 0.3 contains the members that all SDKs of that version read.
     #[must_use]
     pub fn to_http(&self, version: Version) -> HttpError {
         let codes = self.kind.codes(version);
@@ -40,11 +40,11 @@ impl Error {
         HttpError { status: codes.http, body }
     }
 
-    /// Reads the HTTP error response of a peer of `version`. Never fails: a body that tells nothing
-    /// leaves the meaning to the status.
+    /// Decodes the HTTP error response of a peer of `version`. Never fails: without a readable body
+    /// the kind follows from the status.
     ///
-    /// Reads the `google.rpc.Status` of 1.0, the objects of the 0.3 SDKs, problem details, and a
-    /// bare text under `error`.
+    /// Supports the `google.rpc.Status` of 1.0, the objects of the 0.3 SDKs, problem details, and a
+    /// bare string under `error`.
     #[must_use]
     pub fn from_http(status: u16, body: &[u8], version: Version) -> Self {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();

@@ -1,44 +1,44 @@
-//! Errors as JSON-RPC error objects.
+//! JSON-RPC error objects of errors.
 
 use serde_json::{Value, json};
 
 use super::{Error, ErrorKind, detail};
 use crate::version::Version;
 
-/// JSON-RPC error codes by name, as 1.0 has them.
+/// JSON-RPC error codes of 1.0.
 pub mod code {
-    /// Not JSON.
+    /// The request is not JSON.
     pub const PARSE_ERROR: i32 = -32700;
-    /// JSON, but no request.
+    /// The JSON value is not a request.
     pub const INVALID_REQUEST: i32 = -32600;
-    /// No such method.
+    /// The method does not exist.
     pub const METHOD_NOT_FOUND: i32 = -32601;
-    /// A field is wrong.
+    /// A parameter is missing or invalid.
     pub const INVALID_PARAMS: i32 = -32602;
-    /// Something failed that the caller can do nothing about.
+    /// The server failed.
     pub const INTERNAL_ERROR: i32 = -32603;
-    /// No such task.
+    /// The task does not exist.
     pub const TASK_NOT_FOUND: i32 = -32001;
-    /// The task is over and cannot be canceled.
+    /// The task cannot be canceled, usually because it has ended.
     pub const TASK_NOT_CANCELABLE: i32 = -32002;
     /// The agent does not send push notifications.
     pub const PUSH_NOTIFICATION_NOT_SUPPORTED: i32 = -32003;
-    /// The agent does not do that.
+    /// The agent does not support the operation.
     pub const UNSUPPORTED_OPERATION: i32 = -32004;
-    /// The agent does not read, or cannot write, this media type.
+    /// The agent does not support a media type of the request or of the requested output.
     pub const CONTENT_TYPE_NOT_SUPPORTED: i32 = -32005;
-    /// What the agent answered breaks the protocol.
+    /// The response of the agent violates the protocol.
     pub const INVALID_AGENT_RESPONSE: i32 = -32006;
     /// No extended card is configured.
     pub const EXTENDED_AGENT_CARD_NOT_CONFIGURED: i32 = -32007;
-    /// An extension is required.
+    /// The agent requires an extension that the caller did not activate.
     pub const EXTENSION_SUPPORT_REQUIRED: i32 = -32008;
-    /// The version is not supported.
+    /// The protocol version is not supported.
     pub const VERSION_NOT_SUPPORTED: i32 = -32009;
 }
 
 impl Error {
-    /// The JSON-RPC error object for a caller of `version`.
+    /// Encodes the error for a caller of `version`.
     #[must_use]
     pub fn to_jsonrpc(&self, version: Version) -> Value {
         json!({
@@ -48,8 +48,8 @@ impl Error {
         })
     }
 
-    /// Reads a JSON-RPC error object of a peer of `version`. Never fails: what cannot be read is an
-    /// internal error with whatever message there is.
+    /// Decodes the error object of a peer of `version`. Never fails: an unreadable object becomes
+    /// an internal error.
     #[must_use]
     pub fn from_jsonrpc(object: &Value, version: Version) -> Self {
         let code = object.get("code").and_then(Value::as_i64);

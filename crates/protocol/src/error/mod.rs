@@ -1,7 +1,15 @@
-//! What can go wrong, by meaning; one table says how each version and binding spells it.
+//! Errors of the protocol, and their codes in each version and binding.
 //!
-//! An [`Error`] is what a peer sees: its message is safe to send. The cause of an internal error
-//! belongs in the log of whoever made it, never in here.
+//! An [`Error`] contains only what a peer may see. The cause of an internal error belongs in the
+//! log of the process that creates it.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `detail` | `google.rpc` details as JSON |
+//! | `grpc` | gRPC statuses |
+//! | `http` | HTTP error responses |
+//! | `jsonrpc` | JSON-RPC error objects |
+//! | `table` | kinds of errors with their codes |
 
 mod challenge;
 mod detail;
@@ -25,7 +33,7 @@ use crate::display::truncate_for_display;
 use crate::json::{InvalidField, ParseError};
 use crate::version::Version;
 
-/// A failed call, as its caller may see it.
+/// Error of a call, as its caller may see it.
 ///
 /// ```
 /// # use latimer_protocol::{Error, ErrorKind};
@@ -43,7 +51,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of this meaning, with a message that is safe to send.
+    /// Creates an error. The message must be safe to send to a peer.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             kind,
@@ -54,13 +62,14 @@ impl Error {
         }
     }
 
-    /// No such task, or none of this caller's: the two must look the same.
+    /// Creates the error for a task that does not exist or belongs to another caller. Both look the
+    /// same.
     pub fn task_not_found(task: impl fmt::Display) -> Self {
         Self::new(ErrorKind::TaskNotFound, format!("task {task} was not found"))
             .with_metadata("taskId", task.to_string())
     }
 
-    /// A version that is said and not supported, with those that are.
+    /// Creates the error for an unsupported declared version. Lists the supported ones.
     #[must_use]
     pub fn version_not_supported(declared: &str) -> Self {
         let supported = Version::ALL.map(Version::as_str).join(", ");
@@ -71,68 +80,68 @@ impl Error {
             .with_metadata("supportedVersions", supported)
     }
 
-    /// Something failed that the caller can do nothing about.
+    /// Creates an internal error with the default message.
     #[must_use]
     pub fn internal() -> Self {
         ErrorKind::Internal.into()
     }
 
-    /// The same error with one more fact for programs, kept beside the reason.
+    /// Adds a metadata entry, which is sent with the reason.
     #[must_use]
     pub fn with_metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.insert(name.into(), value.into());
         self
     }
 
-    /// The same error, which is worth another try after this time.
+    /// Sets the time after which the caller may retry, rounded up to whole seconds.
     #[must_use]
     pub fn with_retry_after(self, wait: Duration) -> Self {
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         self.with_metadata(RETRY_AFTER_KEY, seconds.max(1).to_string())
     }
 
-    /// After how many seconds it is worth another try, if that is known.
+    /// Returns the seconds after which the caller may retry, if they are known.
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.metadata.get(RETRY_AFTER_KEY)?.parse().ok()
     }
 
-    /// The same error with a field that was wrong.
+    /// Adds an invalid field.
     #[must_use]
     pub fn with_violation(mut self, violation: InvalidField) -> Self {
         self.violations.push(violation);
         self
     }
 
-    /// What it means.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What happened, for people.
+    /// Returns the message for people.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Facts for programs.
+    /// Returns the metadata for programs.
     #[must_use]
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }
 
-    /// The fields that were wrong.
+    /// Returns the invalid fields.
     #[must_use]
     pub fn violations(&self) -> &[InvalidField] {
         &self.violations
     }
 }
 
-/// The fact that says when to try again, in seconds.
+/// Metadata key of the seconds after which the caller may retry.
 const RETRY_AFTER_KEY: &str = "retryAfter";
 
-/// How much of a caller's text is repeated in a message.
+/// Number of characters of a peer's string that a message repeats at most.
 pub(crate) const MAX_DISPLAYED_CHARS: usize = 64;
 
 impl fmt::Display for Error {

@@ -1,4 +1,4 @@
-//! The one table of errors: each meaning, and how each version and binding spells it.
+//! Table of error kinds with their codes in each version and binding.
 
 use self::grpc_code::{
     FAILED_PRECONDITION, INTERNAL, INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
@@ -12,14 +12,14 @@ use super::jsonrpc::code::{
 };
 use crate::version::Version;
 
-/// How one version spells an error in each binding.
+/// Codes of an error kind in the bindings of one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCodes {
-    /// The JSON-RPC error code.
+    /// JSON-RPC error code.
     pub jsonrpc: i32,
-    /// The HTTP status.
+    /// HTTP status.
     pub http: u16,
-    /// The gRPC status code.
+    /// gRPC status code.
     pub grpc: i32,
 }
 
@@ -39,7 +39,7 @@ pub(super) mod grpc_code {
     pub(in crate::error) const UNAVAILABLE: i32 = 14;
     pub(in crate::error) const UNAUTHENTICATED: i32 = 16;
 
-    /// The name of a status code, as HTTP bodies write it.
+    /// Returns the name of a status code in HTTP bodies.
     pub(in crate::error) const fn name(code: i32) -> &'static str {
         match code {
             0 => "OK",
@@ -63,11 +63,11 @@ pub(super) mod grpc_code {
     }
 }
 
-/// One row: the reason and default message, and the spelling in 1.0, 0.3 and 0.1.
+/// Row of the table: reason, default message, and codes in 1.0, 0.3 and 0.1.
 struct Row {
     kind: ErrorKind,
     reason: &'static str,
-    /// The name of the error's type in 0.3, which some of its peers put into HTTP bodies.
+    /// Name of the error type in 0.3, which some peers send in HTTP bodies.
     name: &'static str,
     message: &'static str,
     v1_0: ErrorCodes,
@@ -78,7 +78,7 @@ struct Row {
 macro_rules! errors {
     ($($(#[doc = $doc:literal])+ $kind:ident $reason:literal $name:literal $message:literal
         [$v1_0:expr, $v0_3:expr, $v0_1:expr])+) => {
-        /// What went wrong, by meaning.
+        /// Kind of an error.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorKind {
@@ -86,7 +86,7 @@ macro_rules! errors {
         }
 
         impl ErrorKind {
-            /// Every meaning.
+            /// All kinds.
             pub const ALL: &'static [Self] = &[$(Self::$kind),+];
         }
 
@@ -102,76 +102,76 @@ macro_rules! errors {
     };
 }
 
-// Of several kinds with one code in one version, the first is what the code is read as.
+// If several kinds of a version share a code, the code decodes to the first one.
 errors! {
-    /// No such task, or none of this caller's.
+    /// The task does not exist or belongs to another caller.
     TaskNotFound "TASK_NOT_FOUND" "TaskNotFoundError" "the task was not found"
         [codes(TASK_NOT_FOUND, 404, NOT_FOUND), codes(-32001, 404, NOT_FOUND), -32001]
-    /// The task is over and cannot be canceled.
+    /// The task cannot be canceled, usually because it has ended.
     TaskNotCancelable "TASK_NOT_CANCELABLE" "TaskNotCancelableError" "the task cannot be canceled"
         [codes(TASK_NOT_CANCELABLE, 400, FAILED_PRECONDITION), codes(-32002, 409, FAILED_PRECONDITION), -32002]
     /// The agent does not send push notifications.
     PushNotificationNotSupported "PUSH_NOTIFICATION_NOT_SUPPORTED" "PushNotificationNotSupportedError"
         "push notifications are not supported"
         [codes(PUSH_NOTIFICATION_NOT_SUPPORTED, 400, FAILED_PRECONDITION), codes(-32003, 501, UNIMPLEMENTED), -32003]
-    /// The agent does not do that, or not in this state of the task.
+    /// The agent does not support the operation, or not in the current state of the task.
     UnsupportedOperation "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
         "the operation is not supported"
         [codes(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), codes(-32004, 501, UNIMPLEMENTED), -32004]
-    /// The agent does not stream.
+    /// The agent does not support streaming.
     StreamingNotSupported "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
         "streaming is not supported"
         [codes(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), codes(-32004, 501, UNIMPLEMENTED), -32006]
-    /// The task is over and takes no more messages.
+    /// The task has ended and accepts no more messages.
     TaskFinished "UNSUPPORTED_OPERATION" "UnsupportedOperationError"
-        "the task is over and takes no more messages"
+        "the task has ended and accepts no more messages"
         [codes(UNSUPPORTED_OPERATION, 400, FAILED_PRECONDITION), codes(-32004, 501, UNIMPLEMENTED), -32009]
-    /// The agent does not read, or cannot write, this media type.
+    /// The agent does not support a media type of the request or of the requested output.
     ContentTypeNotSupported "CONTENT_TYPE_NOT_SUPPORTED" "ContentTypeNotSupportedError"
         "the content type is not supported"
         [codes(CONTENT_TYPE_NOT_SUPPORTED, 400, INVALID_ARGUMENT), codes(-32005, 415, UNIMPLEMENTED), -32005]
-    /// What the agent answered breaks the protocol.
+    /// The response of the agent violates the protocol.
     InvalidAgentResponse "INVALID_AGENT_RESPONSE" "InvalidAgentResponseError"
-        "the agent's answer was not valid"
+        "the response of the agent is invalid"
         [codes(INVALID_AGENT_RESPONSE, 500, INTERNAL), codes(-32006, 502, INTERNAL), -32603]
-    /// The agent says it has an extended card, and none is configured.
+    /// The agent declares an extended card, but none is configured.
     ExtendedAgentCardNotConfigured "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
         "AuthenticatedExtendedCardNotConfiguredError" "no extended agent card is configured"
         [codes(EXTENDED_AGENT_CARD_NOT_CONFIGURED, 400, FAILED_PRECONDITION), codes(-32007, 404, FAILED_PRECONDITION), -32004]
-    /// The agent needs an extension that the caller did not activate.
+    /// The agent requires an extension that the caller did not activate.
     ExtensionSupportRequired "EXTENSION_SUPPORT_REQUIRED" "ExtensionSupportRequiredError"
         "an extension is required"
         [codes(EXTENSION_SUPPORT_REQUIRED, 400, FAILED_PRECONDITION), codes(-32004, 400, FAILED_PRECONDITION), -32004]
-    /// We do not speak the caller's version.
+    /// The caller's protocol version is not supported.
     VersionNotSupported "VERSION_NOT_SUPPORTED" "VersionNotSupportedError"
         "the A2A version is not supported"
         [codes(VERSION_NOT_SUPPORTED, 400, FAILED_PRECONDITION), codes(-32009, 400, FAILED_PRECONDITION), -32004]
-    /// Not JSON.
+    /// The request is not JSON.
     Parse "PARSE_ERROR" "JSONParseError" "the request is not JSON"
         [codes(PARSE_ERROR, 400, INVALID_ARGUMENT), codes(-32700, 400, INTERNAL), -32700]
-    /// JSON, but no request.
-    InvalidRequest "INVALID_REQUEST" "InvalidRequestError" "the request is not valid"
+    /// The JSON value is not a request.
+    InvalidRequest "INVALID_REQUEST" "InvalidRequestError" "the request is invalid"
         [codes(INVALID_REQUEST, 400, INVALID_ARGUMENT), codes(-32600, 400, INVALID_ARGUMENT), -32600]
-    /// No such method or path.
-    MethodNotFound "METHOD_NOT_FOUND" "MethodNotFoundError" "there is no such method"
+    /// The method or path does not exist.
+    MethodNotFound "METHOD_NOT_FOUND" "MethodNotFoundError" "the method does not exist"
         [codes(METHOD_NOT_FOUND, 404, UNIMPLEMENTED), codes(-32601, 404, NOT_FOUND), -32601]
-    /// A field is wrong.
-    InvalidParams "INVALID_PARAMS" "InvalidParamsError" "the parameters are not valid"
+    /// A parameter is missing or invalid.
+    InvalidParams "INVALID_PARAMS" "InvalidParamsError" "the parameters are invalid"
         [codes(INVALID_PARAMS, 400, INVALID_ARGUMENT), codes(-32602, 422, INVALID_ARGUMENT), -32602]
-    /// Something failed that the caller can do nothing about.
-    Internal "INTERNAL_ERROR" "InternalError" "something went wrong"
+    /// The server failed. Retrying does not help.
+    Internal "INTERNAL_ERROR" "InternalError" "internal error"
         [codes(INTERNAL_ERROR, 500, INTERNAL), codes(-32603, 500, INTERNAL), -32603]
-    /// The caller did not say who it is.
+    /// The caller is not authenticated.
     Unauthenticated "UNAUTHENTICATED" "UnauthenticatedError" "authentication is required"
         [codes(-31401, 401, UNAUTHENTICATED), codes(-31401, 401, UNAUTHENTICATED), -32007]
-    /// The caller may not do that.
-    PermissionDenied "UNAUTHORIZED" "UnauthorizedError" "that is not allowed"
+    /// The caller is not authorized.
+    PermissionDenied "UNAUTHORIZED" "UnauthorizedError" "permission denied"
         [codes(-31403, 403, PERMISSION_DENIED), codes(-31403, 403, PERMISSION_DENIED), -32008]
-    /// The caller asks too often, or has too much going on.
+    /// The caller exceeds a rate limit or quota.
     RateLimited "RATE_LIMITED" "RateLimitedError" "too many requests; try again later"
         [codes(-31429, 429, RESOURCE_EXHAUSTED), codes(-31429, 429, RESOURCE_EXHAUSTED), -32010]
-    /// Not now; trying again may help.
-    Unavailable "UNAVAILABLE" "UnavailableError" "not available now; try again later"
+    /// The server is temporarily unable to handle the call. Retrying may help.
+    Unavailable "UNAVAILABLE" "UnavailableError" "temporarily unavailable; try again later"
         [codes(-31503, 503, UNAVAILABLE), codes(-31503, 503, UNAVAILABLE), -32011]
 }
 
@@ -181,25 +181,25 @@ impl ErrorKind {
         &TABLE[self as usize]
     }
 
-    /// How `version` spells it.
+    /// Returns the codes in `version`.
     #[must_use]
     pub fn codes(self, version: Version) -> ErrorCodes {
         let row = self.row();
         match version {
             Version::V1_0 => row.v1_0,
             Version::V0_3 => row.v0_3,
-            // 0.1 has JSON-RPC only; the statuses are those that its REST forerunner used.
+            // 0.1 has only JSON-RPC; the statuses are those of the legacy REST API.
             Version::V0_1 => ErrorCodes { jsonrpc: row.v0_1, ..row.v0_3 },
         }
     }
 
-    /// The reason that programs decide by, in 1.0.
+    /// Returns the machine-readable reason that 1.0 sends.
     #[must_use]
     pub fn reason(self) -> &'static str {
         self.row().reason
     }
 
-    /// The name of the error's type, in 0.3.
+    /// Returns the name of the error type in 0.3.
     pub(super) fn type_name(self) -> &'static str {
         self.row().name
     }
@@ -208,13 +208,13 @@ impl ErrorKind {
         self.row().message
     }
 
-    /// The meaning of a JSON-RPC code in `version`.
+    /// Returns the kind of a JSON-RPC code in `version`.
     #[must_use]
     pub fn from_jsonrpc(code: i64, version: Version) -> Option<Self> {
         TABLE.iter().map(|row| row.kind).find(|kind| i64::from(kind.codes(version).jsonrpc) == code)
     }
 
-    /// The meaning of a reason.
+    /// Returns the kind of a reason.
     #[must_use]
     pub fn from_reason(reason: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.reason == reason).map(|row| row.kind)
@@ -224,7 +224,7 @@ impl ErrorKind {
         TABLE.iter().find(|row| row.name == name).map(|row| row.kind)
     }
 
-    /// The nearest meaning of an HTTP status that came without any detail.
+    /// Returns the closest kind for an HTTP status without details.
     #[must_use]
     pub fn from_http_status(status: u16) -> Self {
         match status {
@@ -244,7 +244,7 @@ impl ErrorKind {
         }
     }
 
-    /// The nearest meaning of a gRPC status that came without any detail.
+    /// Returns the closest kind for a gRPC status code without details.
     #[must_use]
     pub fn from_grpc_code(code: i32) -> Self {
         match code {

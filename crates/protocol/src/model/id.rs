@@ -160,7 +160,7 @@ impl ArtifactId {
 }
 
 impl From<&MessageId> for TaskId {
-    /// Uses the id of a message as the id of the task that it stands for. Both obey the same rules.
+    /// Uses the id of a message as the id of the task that represents it. Both obey the same rules.
     fn from(id: &MessageId) -> Self {
         Self(Arc::clone(&id.0))
     }

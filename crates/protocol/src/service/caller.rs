@@ -1,10 +1,10 @@
-//! Who asks.
+//! Identity of the caller.
 
 use std::sync::Arc;
 
 use crate::model::{Metadata, Secret};
 
-/// Who makes a call, as whoever let it in found out. Cheap to clone.
+/// Identity of the caller of a call, as authentication determined it. Cheap to clone.
 ///
 /// ```
 /// # use latimer_protocol::Caller;
@@ -24,31 +24,31 @@ struct CallerData {
 }
 
 impl Caller {
-    /// Somebody who did not say who they are. All of them are one.
+    /// Returns the anonymous caller. All anonymous callers are equal.
     #[must_use]
     pub fn anonymous() -> Self {
         Self(Arc::new(CallerData::default()))
     }
 
-    /// The caller of this name.
+    /// Creates a caller with an id. An empty id is anonymous.
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(Arc::new(CallerData { id: id.into(), ..CallerData::default() }))
     }
 
-    /// The same caller, who may do this much.
+    /// Sets the scopes that the caller was granted.
     #[must_use]
     pub fn with_scopes<S: Into<String>>(self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.update(|data| data.scopes = scopes.into_iter().map(Into::into).collect())
     }
 
-    /// The same caller, with the token it showed.
+    /// Sets the token that the caller presented.
     #[must_use]
     pub fn with_token(self, token: Secret) -> Self {
         self.update(|data| data.token = Some(token))
     }
 
-    /// The same caller, with what else is known about it.
+    /// Sets further attributes, such as claims of a token.
     #[must_use]
     pub fn with_metadata(self, metadata: Metadata) -> Self {
         self.update(|data| data.metadata = metadata)
@@ -59,31 +59,31 @@ impl Caller {
         self
     }
 
-    /// Its name: what it made belongs to this. Empty for an anonymous caller.
+    /// Returns the id, which owns the tasks that the caller creates. Empty for an anonymous caller.
     #[must_use]
     pub fn id(&self) -> &Arc<str> {
         &self.0.id
     }
 
-    /// Whether it did not say who it is.
+    /// Returns whether the caller is anonymous.
     #[must_use]
     pub fn is_anonymous(&self) -> bool {
         self.0.id.is_empty()
     }
 
-    /// What it may do.
+    /// Returns the granted scopes.
     #[must_use]
     pub fn scopes(&self) -> &[String] {
         &self.0.scopes
     }
 
-    /// The token that it showed, if it is to be kept.
+    /// Returns the presented token, if authentication recorded it.
     #[must_use]
     pub fn token(&self) -> Option<&Secret> {
         self.0.token.as_ref()
     }
 
-    /// What else is known about it.
+    /// Returns the further attributes.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {
         &self.0.metadata

@@ -1,7 +1,13 @@
-//! The one seam: a call goes in, a reply comes out.
+//! Boundary between the wire and the engine: a call in, a reply out.
 //!
-//! Left of it is wire, right of it is meaning. The engine is a [`Service`], and so is every client
-//! transport; limits, tracing and the like are wrappers over the same trait.
+//! Bindings decode requests into a [`Call`] and encode the [`CallResponse`]. The engine is a
+//! [`Service`], and so is each transport of the client. Wrappers over the same trait add limits and
+//! tracing.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `caller` | identity of the caller |
+//! | `shared` | events that are encoded once for all readers |
 
 mod caller;
 mod shared;
@@ -30,10 +36,29 @@ use crate::model::{
 use crate::operation::Operation;
 use crate::revision::Revision;
 
-/// Answers calls. Dropping the future gives up waiting; it does not undo what the call began.
+/// Handles calls. Dropping the future stops waiting for the result; the effects of the call remain.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use latimer_protocol::{Call, CallResponse, Error, Service};
+///
+/// #[derive(Debug)]
+/// struct LoggedService<S>(S);
+///
+/// #[async_trait]
+/// impl<S: Service> Service for LoggedService<S> {
+///     async fn call(&self, call: Call) -> Result<CallResponse, Error> {
+///         println!("{:?} by {}", call.request.operation(), call.context.caller.id());
+///         self.0.call(call).await
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Service: fmt::Debug + Send + Sync + 'static {
-    /// Answers one call.
+    /// Handles one call.
+    ///
+    /// # Errors
+    /// Returns the error to send to the caller. A stream that fails later ends with an error event.
     async fn call(&self, call: Call) -> Result<CallResponse, Error>;
 }
 
@@ -124,7 +149,7 @@ impl<E> fmt::Debug for ReplyKind<E> {
     }
 }
 
-/// What is asked: an operation with its parameters.
+/// Operation of a call, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// See [`Operation::SendMessage`].
@@ -154,7 +179,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// The operation that is asked for.
+    /// Returns the operation.
     #[must_use]
     pub fn operation(&self) -> Operation {
         match self {
@@ -177,10 +202,10 @@ impl Request {
         }
     }
 
-    /// Checks what the protocol demands beyond the shape.
+    /// Checks the rules of the protocol that the types do not enforce.
     ///
     /// # Errors
-    /// The first field that breaks a rule.
+    /// Returns the first invalid field.
     pub fn validate(&self) -> Result<(), InvalidField> {
         match self {
             Self::SendMessage(it) | Self::SendStreamingMessage(it) => it.validate(),
@@ -200,7 +225,7 @@ impl Request {
         }
     }
 
-    /// The tenant that the request names.
+    /// Returns the tenant in the request.
     #[must_use]
     pub fn tenant(&self) -> Option<&str> {
         match self {
@@ -218,7 +243,8 @@ impl Request {
         }
     }
 
-    /// Names the tenant, in place of any that the request names itself: a path wins over a body.
+    /// Replaces the tenant in the request. Bindings use it because a tenant in the path takes
+    /// precedence over one in the body.
     pub fn set_tenant(&mut self, tenant: Option<String>) {
         match self {
             Self::SendMessage(it) | Self::SendStreamingMessage(it) => it.tenant = tenant,
@@ -236,10 +262,10 @@ impl Request {
     }
 }
 
-/// The result of a call that is not answered with a stream.
+/// The result of a call without a stream.
 #[derive(Debug)]
 pub enum Reply {
-    /// To a message: a task or another message.
+    /// A task, or a message that replies directly.
     SendMessage(SendMessageResponse),
     /// A task.
     Task(Arc<Task>),
@@ -261,11 +287,12 @@ pub type EventStream<E = Error> = Pin<Box<dyn Stream<Item = Result<StreamEvent, 
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamEvent {
-    /// Its number in the task's log, by which a reader can resume; none for peers without numbers.
+    /// Revision in the task's log, which a reader can resume after. `None` if the peer does not
+    /// number events.
     pub revision: Option<Revision>,
-    /// The event.
+    /// The content of the event.
     pub event: SharedEvent,
-    /// Whether the stream goes on behind it, as far as is known.
+    /// Whether the event is known to be the last of its stream.
     pub finality: Finality,
 }
 

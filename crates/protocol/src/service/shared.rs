@@ -1,4 +1,4 @@
-//! An event that many readers share.
+//! Events that are encoded once for all readers.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::model::StreamResponse;
 use crate::version::Version;
 
-/// An event of a stream, encoded at most once per dialect however many read it. Cheap to clone.
+/// An event of a stream. All readers share its encodings, so each dialect encodes it at most once.
+/// Cheap to clone.
 ///
 /// ```
 /// # use latimer_protocol::{Dialect, Finality, Message, MessageId, SharedEvent, StreamResponse};
@@ -29,29 +30,29 @@ pub struct SharedEvent(Arc<Inner>);
 
 struct Inner {
     event: StreamResponse,
-    /// By [`slot`].
+    /// Encodings, by the slots that the methods use.
     encoded: [OnceLock<Bytes>; SLOTS],
 }
 
-/// 1.0 does not say whether a stream goes on, and the two forms of 0.3 do; each as JSON, and two as
-/// protobuf.
+/// Number of encodings. Each of 1.0 and the two dialects of 0.3 has a JSON encoding, and each
+/// version a protobuf one; those of 0.3 depend on the finality.
 const SLOTS: usize = 8;
 
 impl SharedEvent {
-    /// Shares an event.
+    /// Creates a shared event. Encodes nothing yet.
     #[must_use]
     pub fn new(event: StreamResponse) -> Self {
         Self(Arc::new(Inner { event, encoded: [const { OnceLock::new() }; SLOTS] }))
     }
 
-    /// The event.
+    /// Returns the event.
     #[must_use]
     pub fn event(&self) -> &StreamResponse {
         &self.0.event
     }
 
-    /// The event as JSON of a dialect that writes it the same for everybody; none in the others,
-    /// whose streams need an [`EventWriter`] of their own.
+    /// Encodes the event as JSON, or returns the existing encoding. `None` for dialects whose
+    /// encoding depends on the reader; these need an [`EventWriter`] for each stream.
     #[must_use]
     pub fn encode_json(&self, dialect: Dialect, finality: Finality) -> Option<Bytes> {
         let slot = match (dialect, finality) {
@@ -70,10 +71,10 @@ impl SharedEvent {
         Some(self.0.encoded[slot].get_or_init(|| encoded).clone())
     }
 
-    /// The event as the protobuf message of a version.
+    /// Encodes the event as a protobuf message, or returns the existing encoding.
     ///
     /// # Errors
-    /// When the version has no protobuf form.
+    /// Fails if the version has no protobuf encoding.
     pub fn encode_protobuf(&self, version: Version, finality: Finality) -> Result<Bytes, Error> {
         let event = &self.0.event;
         Ok(match (version, finality) {
