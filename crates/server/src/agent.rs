@@ -186,7 +186,7 @@ impl Agent {
 /// Execution settings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How messages in one context run that start different tasks.
+    /// Concurrency of the tasks in one context.
     pub context_concurrency: ContextConcurrency,
     /// How long a blocking send waits for a settled task. After that it returns the task in its
     /// current state, and the turn continues.
@@ -213,8 +213,8 @@ impl Default for Policy {
     }
 }
 
-/// How messages in one context run that start different tasks. Follow-ups to an interrupted task
-/// are never delayed or rejected by this setting.
+/// Concurrency of the tasks in one context. It does not affect follow-ups to an interrupted task:
+/// these are never delayed or rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContextConcurrency {
     /// Tasks run concurrently.

@@ -65,7 +65,7 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
 /// One invocation of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// Who makes the call, and how.
+    /// Caller, agent, dialect and other properties of the call.
     pub context: CallContext,
     /// The operation and its parameters.
     pub request: Request,
@@ -132,11 +132,11 @@ impl<E> From<Reply> for CallResponse<E> {
     }
 }
 
-/// How a call is answered: with one reply, or with a stream of events.
+/// Result of a call: one reply or a stream of events.
 pub enum ReplyKind<E = Error> {
     /// One reply.
     Single(Reply),
-    /// Events, as they happen. Dropping the stream stops reading; it cancels no task.
+    /// Events of a task. Dropping the stream stops reading; it cancels no task.
     Stream(EventStream<E>),
 }
 
