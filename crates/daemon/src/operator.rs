@@ -17,6 +17,18 @@ use crate::signing::configured_keyring;
 use crate::store;
 
 /// Administers a daemon: over its API while it runs, otherwise in its store.
+///
+/// ```no_run
+/// use latimer_daemon::{OperatorClient, OperatorError, config::Config};
+///
+/// # async fn run(config: &Config) -> Result<(), OperatorError> {
+/// let client = OperatorClient::connect(config, None, None)?;
+/// for dead_letter in client.dead_letters().await? {
+///     println!("{} failed: {}", dead_letter["receiver"], dead_letter["reason"]);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct OperatorClient(Backend);
 

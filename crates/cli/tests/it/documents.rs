@@ -1,4 +1,4 @@
-//! Checks the documents: their commands run and print what is shown, and their links resolve.
+//! Checks the documents: commands run and print the documented output, and links resolve.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -12,9 +12,9 @@ use super::tree::{Layer, Provenance};
 pub struct Diagnostic {
     /// Source of the value that it is about.
     pub provenance: Provenance,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Diagnostics {
         self.errors.push(error);
     }
 
-    /// Adds an error of a value, with what to do about it.
+    /// Adds an error of a value, with a hint how to fix it.
     pub(crate) fn error(
         &mut self,
         at: &Location<'_>,

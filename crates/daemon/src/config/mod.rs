@@ -94,6 +94,20 @@ pub struct FlagOverride {
 }
 
 /// A valid configuration with the sources of its values.
+///
+/// ```
+/// use latimer_daemon::config::{ConfigFile, FlagOverride, LoadRequest, LoadedConfig};
+///
+/// let flag = FlagOverride { option: "--store", key: "store.kind", value: "memory".into() };
+/// let request =
+///     LoadRequest { file: ConfigFile::None, flags: vec![flag], ..LoadRequest::default() };
+/// let loaded = LoadedConfig::load(&request)?;
+/// assert_eq!(loaded.config.listen, "127.0.0.1:50051");
+/// let settings = loaded.effective_settings();
+/// let kind = settings.iter().find(|it| it.key == "store.kind").unwrap();
+/// assert_eq!(kind.provenance.to_string(), "option --store");
+/// # Ok::<(), latimer_daemon::config::ConfigError>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoadedConfig {

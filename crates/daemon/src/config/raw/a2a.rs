@@ -14,16 +14,18 @@ section! {
         listen_path: String, default("\"/a2a\"") => "\"/agents\"";
         /// Additional path of the primary agent's card.
         agent_card_path: String, optional("only the well-known paths") => "\"/card.json\"";
-        /// Whether cards contain the members that 0.3 clients read, beside those of 1.0. Clients
-        /// that declare version 1.0 never receive them.
+        /// Whether cards contain the members that 0.3 clients read, in addition to those of 1.0.
+        /// Clients that declare version 1.0 never receive them.
         superset_card: bool, default("true") => "false";
-        /// Whether a call in a form that only version 1.0 has is rejected unless it declares version
+        /// Whether a call in a form that only version 1.0 has is rejected unless it declares
+        /// version
         /// 1.0. If `false`, it is served as 1.0.
         strict_version: bool, default("false") => "true";
         /// What is sent at the end of a server-sent event stream: nothing (`none`), an event named
         /// `done` (`done_event`), or a line with `[DONE]` (`done_line`).
         stream_terminator: Terminator, default("\"none\"") => "\"done_line\"";
-        /// Whether A2A is also served at `/`, `/v1/rpc` and `/v1/…`, the paths of other A2A servers.
+        /// Whether A2A is also served at `/`, `/v1/rpc` and `/v1/…`, the paths of other A2A
+        /// servers.
         aliases: bool, default("true") => "false";
         /// Address settings in the form that other A2A servers use. `port` and `bind_address`
         /// override `listen`, unless `listen` is set by a source of higher precedence.

@@ -9,7 +9,7 @@ section! {
     pub(crate) Push {
         /// Whether callers may register webhooks.
         enabled: bool, default("true") => "false";
-        /// Whether webhook URLs may resolve to this machine, with plain HTTP too.
+        /// Whether webhook URLs may resolve to this machine, over HTTPS or plain HTTP.
         allow_loopback_webhooks: bool, optional("`true` while only this machine can reach the server") => "true";
         /// Hosts with a port, or networks, that webhook URLs may resolve to in addition to HTTPS on
         /// the public internet. Other private addresses are blocked.

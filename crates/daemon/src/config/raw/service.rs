@@ -93,8 +93,8 @@ section! {
 section! {
     /// Settings of the server process.
     pub(crate) Server {
-        /// How long running turns may continue after the server receives a signal to stop. Turns that do not
-        /// finish continue with the next start.
+        /// How long running turns may continue after the server receives a signal to stop. Turns
+        /// that do not finish continue with the next start.
         drain: Duration, default("\"30s\"") => "\"1m\"";
         /// How long a stream may be silent before a comment is sent to keep its connection open.
         keep_alive: Duration, default("\"15s\"") => "\"30s\"";
@@ -109,9 +109,9 @@ section! {
         /// IP addresses or networks of reverse proxies whose `Forwarded` and `X-Forwarded-*`
         /// headers are trusted.
         trusted_proxies: Vec<String>, default("[]") => "[\"10.0.0.0/8\"]";
-        /// Additional `Host` names that a server on a loopback address accepts, beside `localhost`,
-        /// its addresses and the host of `public_url`. Other hosts are rejected to stop DNS
-        /// rebinding. `*` accepts every host.
+        /// Additional `Host` names that a server on a loopback address accepts, in addition to
+        /// `localhost`, its addresses and the host of `public_url`. Other hosts are rejected to
+        /// stop DNS rebinding. `*` accepts every host.
         allowed_hosts: Vec<String>, default("[]") => "[\"agents.internal\"]";
     }
 }

@@ -1,4 +1,4 @@
-//! Keys of remote agents, wherever they are listed.
+//! Keys of remote agents, published or not.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
