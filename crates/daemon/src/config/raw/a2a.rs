@@ -18,8 +18,7 @@ section! {
         /// Clients that declare version 1.0 never receive them.
         superset_card: bool, default("true") => "false";
         /// Whether a call in a form that only version 1.0 has is rejected unless it declares
-        /// version
-        /// 1.0. If `false`, it is served as 1.0.
+        /// version 1.0. If `false`, it is served as 1.0.
         strict_version: bool, default("false") => "true";
         /// What is sent at the end of a server-sent event stream: nothing (`none`), an event named
         /// `done` (`done_event`), or a line with `[DONE]` (`done_line`).
