@@ -1,11 +1,16 @@
 //! Capture of log messages.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
-use tracing::subscriber::{DefaultGuard, set_default};
+use tracing::Dispatch;
+use tracing::subscriber::{DefaultGuard, NoSubscriber, set_default};
 
 use super::wait_until;
+
+/// A second dispatcher. With a single one, tracing asks only the thread that reaches an event first,
+/// which may run another test, and caches its result for all threads.
+static OTHER_DISPATCHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));
 
 /// In-memory log. Cheap to clone; clones share one log.
 #[derive(Clone, Default)]
@@ -14,6 +19,7 @@ pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 impl Log {
     /// Captures messages of the current thread until the returned guard is dropped.
     pub(crate) fn capture(&self) -> DefaultGuard {
+        LazyLock::force(&OTHER_DISPATCHER);
         let log = self.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || log.clone());
