@@ -1,9 +1,9 @@
-//! Which names a server answers to that only this machine can reach.
+//! Host names and origins that a loopback server accepts.
 //!
-//! A page from anywhere can have a name of its own lead to 127.0.0.1 and then talk to what listens
-//! there as if it came from it (DNS rebinding). What such a page cannot do is to leave out its own
-//! name: it is in the `Host` header, or in the `Origin`. Addresses that others can reach are for a
-//! proxy or for authentication to protect, and are called by names that nobody here knows.
+//! A web page can let its own host name resolve to 127.0.0.1 and then call a server there (DNS
+//! rebinding). Browsers send the host name in `Host` or `Origin`, so a loopback server rejects
+//! names that are not its own. Servers that other machines can reach have host names that are not
+//! known here; authentication or a proxy protects them.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,21 +14,22 @@ use latimer_protocol::{Error, ErrorKind};
 use crate::address::BaseUrl;
 use crate::settings::Settings;
 
-/// Any host, or any origin.
+/// Setting that allows every host or origin.
 const WILDCARD: &str = "*";
 
-/// The names that a server on loopback answers to.
+/// Host names and origins that a loopback server accepts.
 #[derive(Clone, Debug)]
 pub(crate) struct HostAllowList {
-    /// What most callers write, which need not be read to be known.
+    /// Values of `Host` that need no parsing.
     common_host_values: [String; 2],
-    /// Beside those of loopback.
+    /// Accepted besides loopback names.
     allowed_hosts: Vec<String>,
     allowed_origins: Vec<String>,
 }
 
 impl HostAllowList {
-    /// The names that a server that listens here answers to; none when it answers to any.
+    /// Creates the list for a server. `None` if it accepts all names: it does not listen on
+    /// loopback, or the settings allow all hosts.
     pub(crate) fn new(
         settings: &Settings,
         public_url: Option<&BaseUrl>,
@@ -49,10 +50,10 @@ impl HostAllowList {
         })
     }
 
-    /// Whether a request is for one of the names.
+    /// Checks the host names of a request: those of the URI and of every `Host` header.
     ///
     /// # Errors
-    /// [`ErrorKind::PermissionDenied`] when it is for another.
+    /// [`ErrorKind::PermissionDenied`] if one of them is not accepted.
     pub(crate) fn check_host(&self, head: &Parts) -> Result<(), Error> {
         let authority = head.uri.authority().map(|it| it.as_str().as_bytes());
         let hosts = head.headers.get_all(HOST).into_iter().map(|it| it.as_bytes());
@@ -61,21 +62,21 @@ impl HostAllowList {
         for value in authority.into_iter().chain(hosts).filter(is_uncommon) {
             let host = std::str::from_utf8(value).ok().and_then(host_of);
             let Some(host) = host else {
-                return Err(permission_denied("the Host header names no host"));
+                return Err(permission_denied("the Host header is not a valid host"));
             };
             if !self.allows(host) {
                 let message =
-                    format!("this server is not {host}; if it is, add it to allowed_hosts");
+                    format!("the host {host} is not allowed; to allow it, add it to allowed_hosts");
                 return Err(permission_denied(message));
             }
         }
         Ok(())
     }
 
-    /// Whether a request comes from a page that may make it, if it comes from a page.
+    /// Checks the origins of a request. Requests without one are accepted.
     ///
     /// # Errors
-    /// [`ErrorKind::PermissionDenied`] when that may not.
+    /// [`ErrorKind::PermissionDenied`] if an origin is not accepted.
     pub(crate) fn check_origin(&self, head: &Parts) -> Result<(), Error> {
         for origin in head.headers.get_all(ORIGIN) {
             let allowed = self
@@ -84,8 +85,7 @@ impl HostAllowList {
                 .any(|it| it == WILDCARD || it.as_bytes() == origin.as_bytes());
             let host = origin.to_str().ok().and_then(origin_host);
             if !allowed && !host.is_some_and(|it| self.allows(it)) {
-                let message = "pages of this origin may not call; if they may, add it to \
-                               allowed_origins";
+                let message = "this origin is not allowed; to allow it, add it to allowed_origins";
                 return Err(permission_denied(message));
             }
         }
@@ -101,12 +101,12 @@ fn permission_denied(message: impl Into<std::borrow::Cow<'static, str>>) -> Erro
     Error::new(ErrorKind::PermissionDenied, message)
 }
 
-/// Whether only this machine can reach an address.
+/// Returns whether only this machine can reach an address.
 pub(crate) fn is_loopback_address(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// Whether a host is this machine, whatever the network says.
+/// Returns whether a host name or IP literal means this machine, without resolving it.
 fn is_loopback_host(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host);
     let unbracketed = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
@@ -117,12 +117,12 @@ fn is_loopback_host(host: &str) -> bool {
     last_label.eq_ignore_ascii_case("localhost")
 }
 
-/// Whether a text is a host, without a port.
+/// Returns whether a string is a host without a port.
 pub(crate) fn is_host(text: &str) -> bool {
     host_of(text).is_some_and(|it| it.len() == text.len())
 }
 
-/// The host of a host with or without a port.
+/// Returns the host of a host with an optional port. `None` if the string is malformed.
 fn host_of(text: &str) -> Option<&str> {
     let (host, port) = match text.rfind(':') {
         Some(at) if !text.ends_with(']') => (&text[..at], &text[at + 1..]),
@@ -140,7 +140,7 @@ fn host_of(text: &str) -> Option<&str> {
     (is_valid && port.bytes().all(|it| it.is_ascii_digit())).then_some(host)
 }
 
-/// The host of a page, by its origin.
+/// Returns the host of an HTTP origin.
 fn origin_host(origin: &str) -> Option<&str> {
     let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))?;
     host_of(authority)
@@ -182,7 +182,7 @@ mod tests {
             assert_eq!(allow_list(listen_address).is_some(), want, "{listen_address}");
         }
         let none = HostAllowList::new(&Settings::default(), None, None);
-        assert!(none.is_none(), "whoever does not listen does not know");
+        assert!(none.is_none(), "without a listen address all hosts are accepted");
         let any = Settings { allowed_hosts: vec!["*".into()], ..Settings::default() };
         let listen_address = Some("127.0.0.1:80".parse().unwrap());
         assert!(HostAllowList::new(&any, None, listen_address).is_none());
@@ -233,8 +233,8 @@ mod tests {
                 "{host}"
             );
         }
-        assert!(allow_list.check_host(&head("/", &[])).is_ok(), "no page leaves it out");
-        // HTTP/2 has it elsewhere; whoever says two names means the worse one.
+        assert!(allow_list.check_host(&head("/", &[])).is_ok(), "browsers always send a host");
+        // HTTP/2 has the host in the URI. Every host of a request must be accepted.
         for (uri, headers, want) in [
             ("http://localhost/", &[][..], true),
             ("http://evil.example/", &[], false),
@@ -270,6 +270,9 @@ mod tests {
             let head = head("/", &[("origin", origin)]);
             assert_eq!(allow_list.check_origin(&head).is_ok(), want, "{origin}");
         }
-        assert!(allow_list.check_origin(&head("/", &[])).is_ok(), "no page, no origin");
+        assert!(
+            allow_list.check_origin(&head("/", &[])).is_ok(),
+            "requests without an origin are accepted"
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! A future that is looked at only when it has something to say.
+//! Future that is polled only after its waker fired.
 //!
-//! A connection is woken for every piece of every request, and what can happen to it from outside
-//! happens once or never. Polled with the rest it would cost locks in each of these polls.
+//! A connection is polled for every frame, but its close signals fire once or never. Polling them
+//! each time would cost locks.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +10,18 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::sync::lock_unpoisoned;
 
-/// A future that has a waker of its own, and is polled only when that was woken.
+/// Future with its own waker. [`WakeGated::poll`] polls it only if that waker fired since the last
+/// poll.
 pub(super) struct WakeGated<T> {
     future: Pin<Box<dyn Future<Output = T> + Send>>,
     gate: Arc<GateWaker>,
     waker: Waker,
 }
 
-/// Wakes the task that the future belongs to, and remembers that it did.
+/// Wakes the task that polls the future, and records that it did.
 struct GateWaker {
     woken: AtomicBool,
-    /// A task has one waker as long as it lives.
+    /// Waker of the task that polled last.
     task: Mutex<Option<Waker>>,
 }
 
@@ -34,7 +35,7 @@ impl<T> WakeGated<T> {
         if !self.gate.woken.load(Ordering::Acquire) {
             return Poll::Pending;
         }
-        // Whatever wakes it from here on wakes it for the next time.
+        // Cleared before the poll, so that a wake during the poll causes another one.
         self.gate.lock_task().replace(context.waker().clone());
         self.gate.woken.store(false, Ordering::Release);
         self.future.as_mut().poll(&mut Context::from_waker(&self.waker))

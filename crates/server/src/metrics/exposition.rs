@@ -1,31 +1,31 @@
-//! Numbers as text, in the two forms that are read: that of Prometheus, and OpenMetrics. Names, labels
-//! and help are our own words, and need no escapes.
+//! Text exposition of metrics in the Prometheus and OpenMetrics formats. Names, labels and help
+//! texts are constants that need no escaping.
 
 use std::fmt::{Display, Write as _};
 
 use latimer_protocol::binding::rest;
 
-/// Names and values of labels.
+/// Label names and values.
 pub(super) type Labels<'a> = [(&'static str, &'a str)];
 
-/// What all names begin with.
+/// Prefix of all metric names.
 const PREFIX: &str = "latimer_";
-/// The name of OpenMetrics.
+/// Media type of OpenMetrics.
 const OPEN_METRICS_TYPE: &str = "application/openmetrics-text";
-/// The name of what everybody else reads.
+/// Media type of the Prometheus format.
 const PLAIN_TEXT_TYPE: &str = "text/plain";
 
-/// How numbers are written.
+/// Format of an exposition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpositionFormat {
-    /// Version 0.0.4 of Prometheus, which everything reads.
+    /// Prometheus text format 0.0.4, the default.
     Prometheus,
-    /// OpenMetrics 1.0, for those that ask for it by name.
+    /// OpenMetrics 1.0, for clients that request it by name.
     OpenMetrics,
 }
 
 impl ExpositionFormat {
-    /// The form that an `Accept` asks for.
+    /// Selects the format for an `Accept` header.
     pub(crate) fn from_accept(accept: Option<&str>) -> Self {
         if rest::prefers(accept, OPEN_METRICS_TYPE, PLAIN_TEXT_TYPE) {
             Self::OpenMetrics
@@ -34,7 +34,7 @@ impl ExpositionFormat {
         }
     }
 
-    /// Its media type.
+    /// Returns the content type.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
@@ -43,7 +43,7 @@ impl ExpositionFormat {
     }
 }
 
-/// What a family of numbers is.
+/// Type of a metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MetricKind {
     Counter,
@@ -51,7 +51,7 @@ pub(super) enum MetricKind {
     Histogram,
 }
 
-/// A text that is being written. Writing to it does not fail.
+/// An exposition in progress. Writing to it cannot fail.
 pub(super) struct Exposition {
     format: ExpositionFormat,
     out: String,
@@ -62,10 +62,11 @@ impl Exposition {
         Self { format, out: String::new() }
     }
 
-    /// Begins a family; its numbers follow.
+    /// Starts a family; its samples follow.
     pub(super) fn family(&mut self, name: &str, kind: MetricKind, help: &str) {
         let (kind, suffix) = match (kind, self.format) {
-            // OpenMetrics counts `calls` in `calls_total`; before, a family was its numbers' name.
+            // In OpenMetrics the family `calls` has the sample `calls_total`; in Prometheus both
+            // have one name.
             (MetricKind::Counter, ExpositionFormat::Prometheus) => ("counter", "_total"),
             (MetricKind::Counter, ExpositionFormat::OpenMetrics) => ("counter", ""),
             (MetricKind::Gauge, _) => ("gauge", ""),
@@ -75,7 +76,7 @@ impl Exposition {
         let _ = writeln!(self.out, "# TYPE {PREFIX}{name}{suffix} {kind}");
     }
 
-    /// One number of a family.
+    /// Writes a sample of the current family.
     pub(super) fn sample(&mut self, name: &str, labels: &Labels<'_>, value: impl Display) {
         self.out.push_str(PREFIX);
         self.out.push_str(name);
@@ -87,7 +88,7 @@ impl Exposition {
         let _ = writeln!(self.out, "{closing} {value}");
     }
 
-    /// A family of one number.
+    /// Writes a gauge with one sample.
     pub(super) fn gauge(&mut self, name: &str, help: &str, value: usize) {
         self.family(name, MetricKind::Gauge, help);
         self.sample(name, &[], value);

@@ -1,4 +1,4 @@
-//! The agent that says what it is told.
+//! Agent that repeats messages.
 
 use latimer_protocol::card::{AgentCard, AgentSkill};
 
@@ -8,12 +8,12 @@ use crate::turn::Turn;
 pub(super) fn agent() -> Agent {
     let card = AgentCard {
         name: "echo".into(),
-        description: "Says what it is told".into(),
+        description: "Repeats the message".into(),
         version: env!("CARGO_PKG_VERSION").into(),
         skills: vec![AgentSkill {
             id: "echo".into(),
             name: "Echo".into(),
-            description: "Says what it is told".into(),
+            description: "Repeats the message".into(),
             tags: vec!["echo".into()],
             examples: vec!["hello".into()],
             ..AgentSkill::default()

@@ -1,4 +1,4 @@
-//! A server that runs.
+//! Handle of a running server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use tracing::{info, warn};
 use crate::binding::Frontend;
 use crate::engine::Engine;
 
-/// How long connections have to end by themselves once no turn is left.
+/// How long connections may take to close after all turns have ended.
 const CONNECTION_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server that runs until it is shut down, or this is dropped: then it stops at once.
+/// Handle of a running server. Dropping it stops the server immediately;
+/// [`RunningServer::shutdown`] stops it gracefully.
 #[derive(Debug)]
 pub struct RunningServer {
     pub(super) address: SocketAddr,
@@ -28,19 +29,20 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// The address it listens at.
+    /// Returns the address that the server listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many tasks of a former process it took over.
+    /// Returns the number of tasks claimed from ended processes at startup.
     #[must_use]
     pub fn recovered_tasks(&self) -> u64 {
         self.recovered_tasks
     }
 
-    /// Stops in order: takes no new work, lets turns end, and then connections.
+    /// Stops the server gracefully: rejects new messages, waits for running turns for at most the
+    /// drain timeout, and then closes connections.
     pub async fn shutdown(self) {
         self.frontend.readiness.drain();
         self.frontend.support_services.set_serving(false).await;
@@ -51,7 +53,7 @@ impl RunningServer {
         self.drain_token.cancel();
         self.tasks.close();
         if tokio::time::timeout(CONNECTION_CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
-            warn!("connections were still open and are cut");
+            warn!("closing connections that are still open");
             self.abort_token.cancel();
             self.tasks.wait().await;
         }

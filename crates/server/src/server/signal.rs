@@ -1,9 +1,9 @@
-//! What the operating system says. Everything that knows which one it is, is here.
+//! Termination signals, the only code that depends on the operating system's signals.
 
 use tokio::signal;
 use tracing::error;
 
-/// Waits until the process is told to stop.
+/// Waits for an interrupt or a termination signal.
 pub(super) async fn shutdown_signal() {
     let interrupted = async {
         if let Err(error) = signal::ctrl_c().await {

@@ -1,4 +1,4 @@
-//! New keys.
+//! Generation of signing keys.
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::error::Unspecified;
@@ -9,10 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use latimer_protocol::Secret;
 use latimer_protocol::card::JwsAlgorithm;
 
-/// A new private key, in PEM (PKCS#8).
+/// Generates a private key in PEM (PKCS#8). RSA takes noticeably longer than the other algorithms.
 ///
 /// # Errors
-/// When the operating system has no randomness to give.
+/// Fails if the system cannot provide randomness.
 pub fn generate_key(algorithm: JwsAlgorithm) -> Result<Secret, KeyGenerationError> {
     let key = match algorithm {
         JwsAlgorithm::Es256 => EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING)
@@ -26,9 +26,9 @@ pub fn generate_key(algorithm: JwsAlgorithm) -> Result<Secret, KeyGenerationErro
     key.map(Secret::new).map_err(|Unspecified| KeyGenerationError)
 }
 
-/// Why there is no new key.
+/// A key could not be generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the operating system has no randomness to make a key of")]
+#[error("the system provided no randomness to generate a key")]
 pub struct KeyGenerationError;
 
 fn pem(der: &[u8]) -> String {

@@ -1,4 +1,4 @@
-//! Keys that sign, and what others make of their signatures.
+//! Tests of key generation, rotation and delivery tokens.
 
 use latimer_protocol::Secret;
 use latimer_protocol::card::JwsAlgorithm;

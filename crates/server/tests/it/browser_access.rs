@@ -135,7 +135,7 @@ async fn loopback_server_rejects_foreign_hosts_in_every_binding() {
     let evil = as_host("evil.example:8080");
     let rpc = evil.post("/a2a", send_body("SendMessage", "hi")).await;
     assert_eq!((rpc.status, rpc.rpc_error_code()), (403, -31403), "{}", rpc.text());
-    assert!(rpc.text().contains("this server is not evil.example"), "{}", rpc.text());
+    assert!(rpc.text().contains("the host evil.example is not allowed"), "{}", rpc.text());
     let rest = evil.get("/a2a/tasks").await;
     let reason = &rest.json()["error"]["details"][0]["reason"];
     assert_eq!((rest.status, reason.as_str()), (403, Some("UNAUTHORIZED")));

@@ -80,7 +80,7 @@ async fn disabled_server_answers_503() {
     assert_eq!((rpc.status, rpc.rpc_error_code()), (503, -31503));
     let rest = server.v1().get("/a2a/tasks").await;
     assert_eq!(rest.status, 503);
-    assert!(rest.json()["error"]["message"].as_str().unwrap().contains("switched off"));
+    assert!(rest.json()["error"]["message"].as_str().unwrap().contains("disabled"));
     assert_eq!(server.get("/.well-known/agent-card.json").await.status, 503);
     assert_eq!(server.get("/health").await.status, 200);
 }
