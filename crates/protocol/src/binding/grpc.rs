@@ -3,40 +3,70 @@
 use crate::operation::Operation;
 use crate::version::Version;
 
-/// gRPC service of 1.0.
-pub const SERVICE: &str = "lf.a2a.v1.A2AService";
-/// gRPC service of 0.3.
-pub const SERVICE_0_3: &str = "a2a.v1.A2AService";
+/// Protobuf package of a version. 0.1 has none, so code that handles messages of a package covers
+/// every case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Package {
+    /// `lf.a2a.v1`, of 1.0.
+    V1_0,
+    /// `a2a.v1`, of 0.3.
+    V0_3,
+}
 
-/// Returns the gRPC service of `version`; `None` for 0.1, which does not define one.
-#[must_use]
-pub fn service(version: Version) -> Option<&'static str> {
-    match version {
-        Version::V1_0 => Some(SERVICE),
-        Version::V0_3 => Some(SERVICE_0_3),
-        Version::V0_1 => None,
+impl Package {
+    /// All packages, newest first.
+    pub const ALL: [Self; 2] = [Self::V1_0, Self::V0_3];
+
+    /// Returns the package of `version`; `None` for 0.1.
+    #[must_use]
+    pub fn for_version(version: Version) -> Option<Self> {
+        match version {
+            Version::V1_0 => Some(Self::V1_0),
+            Version::V0_3 => Some(Self::V0_3),
+            Version::V0_1 => None,
+        }
+    }
+
+    /// Returns the protocol version of the package.
+    #[must_use]
+    pub fn version(self) -> Version {
+        match self {
+            Self::V1_0 => Version::V1_0,
+            Self::V0_3 => Version::V0_3,
+        }
+    }
+
+    /// Returns the full name of the service.
+    #[must_use]
+    pub fn service(self) -> &'static str {
+        match self {
+            Self::V1_0 => "lf.a2a.v1.A2AService",
+            Self::V0_3 => "a2a.v1.A2AService",
+        }
     }
 }
 
-/// Returns the full method path of `operation` in `version`, if the version has one.
+/// Returns the full method path of `operation`, if the package has one.
 ///
 /// ```
-/// # use latimer_protocol::{Operation, Version, binding::grpc};
-/// let path = grpc::path(Operation::SubscribeToTask, Version::V0_3);
+/// # use latimer_protocol::Operation;
+/// # use latimer_protocol::binding::grpc::{Package, path};
+/// let path = path(Operation::SubscribeToTask, Package::V0_3);
 /// assert_eq!(path.as_deref(), Some("/a2a.v1.A2AService/TaskSubscription"));
 /// ```
 #[must_use]
-pub fn path(operation: Operation, version: Version) -> Option<String> {
-    Some(format!("/{}/{}", service(version)?, operation.rpc(version)?))
+pub fn path(operation: Operation, package: Package) -> Option<String> {
+    Some(format!("/{}/{}", package.service(), operation.rpc(package.version())?))
 }
 
-/// Returns the operation and version of a full method path.
+/// Returns the operation and package of a full method path.
 #[must_use]
-pub fn parse_path(path: &str) -> Option<(Operation, Version)> {
+pub fn parse_path(path: &str) -> Option<(Operation, Package)> {
     let (name, rpc) = path.strip_prefix('/')?.split_once('/')?;
-    let version = Version::ALL.into_iter().find(|it| service(*it) == Some(name))?;
+    let package = Package::ALL.into_iter().find(|it| it.service() == name)?;
+    let version = package.version();
     let operation = Operation::ALL.into_iter().find(|it| it.rpc(version) == Some(rpc))?;
-    Some((operation, version))
+    Some((operation, package))
 }
 
 #[cfg(test)]
@@ -44,12 +74,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grpc_paths_round_trip_to_operation_and_version() {
+    fn grpc_paths_round_trip_to_operation_and_package() {
         let mut count = 0;
         for operation in Operation::ALL {
-            for version in Version::ALL {
-                let Some(path) = path(operation, version) else { continue };
-                assert_eq!(parse_path(&path), Some((operation, version)), "{path}");
+            for package in Package::ALL {
+                let Some(path) = path(operation, package) else { continue };
+                assert_eq!(parse_path(&path), Some((operation, package)), "{path}");
                 count += 1;
             }
         }

@@ -6,10 +6,9 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use prost::Message as _;
 
+use crate::binding::grpc::Package;
 use crate::dialect::{Dialect, EventWriter, Finality, protobuf};
-use crate::error::Error;
 use crate::model::StreamResponse;
-use crate::version::Version;
 
 /// An event of a stream. All readers share its encodings, so each dialect encodes it at most once.
 /// Cheap to clone.
@@ -71,24 +70,21 @@ impl SharedEvent {
         Some(self.0.encoded[slot].get_or_init(|| encoded).clone())
     }
 
-    /// Encodes the event as a protobuf message, or returns the existing encoding.
-    ///
-    /// # Errors
-    /// Fails if the version has no protobuf encoding.
-    pub fn encode_protobuf(&self, version: Version, finality: Finality) -> Result<Bytes, Error> {
+    /// Encodes the event as the protobuf message of a package, or returns the existing encoding.
+    #[must_use]
+    pub fn encode_protobuf(&self, package: Package, finality: Finality) -> Bytes {
         let event = &self.0.event;
-        Ok(match (version, finality) {
-            (Version::V1_0, _) => self.0.encoded[5]
+        match (package, finality) {
+            (Package::V1_0, _) => self.0.encoded[5]
                 .get_or_init(|| latimer_pb::v1::StreamResponse::from(event).encode_to_vec().into()),
-            (Version::V0_3, Finality::More) => self.0.encoded[6].get_or_init(|| {
+            (Package::V0_3, Finality::More) => self.0.encoded[6].get_or_init(|| {
                 protobuf::v0_3_stream_response(event, finality).encode_to_vec().into()
             }),
-            (Version::V0_3, Finality::Last) => self.0.encoded[7].get_or_init(|| {
+            (Package::V0_3, Finality::Last) => self.0.encoded[7].get_or_init(|| {
                 protobuf::v0_3_stream_response(event, finality).encode_to_vec().into()
             }),
-            (Version::V0_1, _) => return Err(Error::internal()),
         }
-        .clone())
+        .clone()
     }
 }
 

@@ -14,10 +14,11 @@ use futures_util::StreamExt;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Uri};
 use latimer_outbound::RequestError;
-use latimer_protocol::binding::{grpc, parameters};
+use latimer_protocol::binding::grpc::{self, Package};
+use latimer_protocol::binding::parameters;
 use latimer_protocol::{
     Call, CallResponse, ErrorKind, EventStream, GrpcStatus, InvalidField, ReplyKind, Revision,
-    SharedEvent, StreamEvent, StreamResponse, Version,
+    SharedEvent, StreamEvent, StreamResponse,
 };
 use prost::Message;
 use tokio::time::timeout;
@@ -40,6 +41,7 @@ use tonic_channel::TonicChannel;
 #[derive(Clone, Debug)]
 pub struct Grpc {
     endpoint: Endpoint,
+    package: Package,
     channel: HttpChannel,
     origin: Uri,
 }
@@ -50,13 +52,13 @@ impl Grpc {
     /// # Errors
     /// [`Error::InvalidSetup`] if the version has no gRPC.
     pub fn new(endpoint: Endpoint, channel: HttpChannel) -> Result<Self, Error> {
-        if grpc::service(endpoint.version()).is_none() {
+        let package = Package::for_version(endpoint.version()).ok_or_else(|| {
             let problem = format!("A2A {} does not exist over gRPC", endpoint.version());
-            return Err(Error::InvalidSetup(problem));
-        }
+            Error::InvalidSetup(problem)
+        })?;
         let origin = endpoint.origin().parse();
         let origin = origin.map_err(|_| Error::InvalidSetup("the URL has no host".into()))?;
-        Ok(Self { endpoint, channel, origin })
+        Ok(Self { endpoint, package, channel, origin })
     }
 
     /// Prepares a call: headers, credentials and path.
@@ -74,10 +76,8 @@ impl Grpc {
             return Err(Error::NoCredentials(problem.into()));
         }
         credentials.apply_to_headers(&mut headers);
-        let path = grpc::path(call.request.operation(), version).ok_or_else(|| {
-            let message = format!("A2A {version} does not have this operation over gRPC");
-            latimer_protocol::Error::new(ErrorKind::UnsupportedOperation, message)
-        })?;
+        let path = grpc::path(call.request.operation(), self.package)
+            .ok_or_else(|| unsupported_operation(self.package))?;
         let path = path.parse().map_err(|_| latimer_protocol::Error::internal())?;
         let tonic_channel = TonicChannel::new(self.channel.http().clone());
         let client = TonicClient::with_origin(tonic_channel, self.origin.clone());
@@ -187,6 +187,12 @@ impl Rpc<'_> {
     }
 }
 
+/// Creates the error of an operation that a package does not have.
+fn unsupported_operation(package: Package) -> Error {
+    let message = format!("A2A {} does not have this operation over gRPC", package.version());
+    latimer_protocol::Error::new(ErrorKind::UnsupportedOperation, message).into()
+}
+
 fn split_response<T>(response: Response<T>) -> (Vec<String>, T) {
     let (metadata, message, _) = response.into_parts();
     (active_extensions(&metadata.into_headers()), message)
@@ -194,10 +200,9 @@ fn split_response<T>(response: Response<T>) -> (Vec<String>, T) {
 
 impl Grpc {
     async fn dispatch(&self, rpc: Rpc<'_>, request: &latimer_protocol::Request) -> ExchangeResult {
-        match self.endpoint.version() {
-            Version::V1_0 => v1::exchange(rpc, request).await,
-            Version::V0_3 => v0_3::exchange(rpc, request).await,
-            Version::V0_1 => Err(latimer_protocol::Error::internal().into()),
+        match self.package {
+            Package::V1_0 => v1::exchange(rpc, request).await,
+            Package::V0_3 => v0_3::exchange(rpc, request).await,
         }
     }
 

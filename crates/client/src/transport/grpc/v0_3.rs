@@ -1,13 +1,14 @@
 //! Calls of the package `a2a.v1`, which is that of 0.3.
 
 use latimer_pb::v0_3 as pb;
+use latimer_protocol::binding::grpc::Package;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{
     ListTaskPushNotificationConfigsResponse, ListTasksResponse, Reply, ReplyKind, Request,
     SendMessageResponse, Task, TaskPushNotificationConfig,
 };
 
-use super::{ExchangeResult, Rpc};
+use super::{ExchangeResult, Rpc, unsupported_operation};
 
 pub(super) async fn exchange(rpc: Rpc<'_>, request: &Request) -> ExchangeResult {
     let (reply, extensions) = match request {
@@ -68,8 +69,7 @@ pub(super) async fn exchange(rpc: Rpc<'_>, request: &Request) -> ExchangeResult 
             let (it, active) = rpc.unary::<_, pb::AgentCard, AgentCard>(message).await?;
             (Reply::Card(it.into()), active)
         }
-        // Unreachable: `Grpc::prepare` rejects operations without a path.
-        Request::GetAgentCard => return Err(latimer_protocol::Error::internal().into()),
+        Request::GetAgentCard => return Err(unsupported_operation(Package::V0_3)),
     };
     Ok((ReplyKind::Single(reply), extensions))
 }

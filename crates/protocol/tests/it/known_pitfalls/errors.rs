@@ -47,7 +47,7 @@ fn pitfall_47_grpc_errors_carry_reason_and_matching_code() {
         ("UNSUPPORTED_OPERATION", "a2a-protocol.org")
     );
     assert_eq!(
-        grpc::path(Operation::GetTask, Version::V1_0).unwrap(),
+        grpc::path(Operation::GetTask, grpc::Package::V1_0).unwrap(),
         "/lf.a2a.v1.A2AService/GetTask"
     );
 }

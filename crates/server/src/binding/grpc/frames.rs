@@ -4,7 +4,8 @@ use std::task::{Context, Poll};
 
 use bytes::{BufMut, Bytes};
 use http_body::Frame;
-use latimer_protocol::{Error, ErrorKind, EventStream, StreamEvent, Version};
+use latimer_protocol::binding::grpc::Package;
+use latimer_protocol::{Error, ErrorKind, EventStream, StreamEvent};
 use tracing::debug;
 
 use super::{IDENTITY, Rejection, result_trailers};
@@ -51,7 +52,7 @@ fn put_frame_header(out: &mut Vec<u8>, length: usize) -> Result<(), Error> {
 /// Body of a gRPC response: messages and trailers.
 pub(crate) struct GrpcBody {
     remaining: Remaining,
-    version: Version,
+    package: Package,
 }
 
 /// Unsent part of a body.
@@ -65,12 +66,12 @@ enum Remaining {
 impl GrpcBody {
     /// Creates a body with one message.
     pub(super) fn unary(message: Bytes) -> Self {
-        Self { remaining: Remaining::Message(message), version: Version::V1_0 }
+        Self { remaining: Remaining::Message(message), package: Package::V1_0 }
     }
 
     /// Creates a body with one message per event.
-    pub(super) fn streaming(stream: EventStream, version: Version) -> Self {
-        Self { remaining: Remaining::Events(stream), version }
+    pub(super) fn streaming(stream: EventStream, package: Package) -> Self {
+        Self { remaining: Remaining::Events(stream), package }
     }
 
     /// Returns whether everything was sent.
@@ -126,7 +127,7 @@ impl GrpcBody {
     }
 
     fn push_event(&self, chunk: &mut Vec<u8>, event: &StreamEvent) -> Result<(), Error> {
-        let message = event.event.encode_protobuf(self.version, event.finality)?;
+        let message = event.event.encode_protobuf(self.package, event.finality);
         chunk.reserve(FRAME_HEADER_BYTES + message.len());
         put_frame_header(chunk, message.len())?;
         chunk.extend_from_slice(&message);
@@ -137,7 +138,9 @@ impl GrpcBody {
         if let Some(error) = error {
             debug!(error = %error, "stream failed");
         }
-        Frame::trailers(result_trailers(error.map_or(Ok(()), |it| Err((it, self.version)))))
+        Frame::trailers(result_trailers(
+            error.map_or(Ok(()), |it| Err((it, self.package.version()))),
+        ))
     }
 }
 

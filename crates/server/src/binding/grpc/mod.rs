@@ -22,7 +22,7 @@ use axum::BoxError;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Response};
-use latimer_protocol::binding::grpc as grpc_binding;
+use latimer_protocol::binding::grpc::{self as grpc_binding, Package};
 use latimer_protocol::{
     CallResponse, Dialect, Error, ErrorKind, Operation, Reply, ReplyKind, Request, Version,
 };
@@ -113,12 +113,13 @@ impl Frontend {
             }
             return self.support_services.handle(ctx.head.clone(), body).await;
         }
-        let Some((operation, version)) = grpc_binding::parse_path(ctx.path) else {
+        let Some((operation, package)) = grpc_binding::parse_path(ctx.path) else {
             let error = Error::new(ErrorKind::MethodNotFound, "unknown service or method");
             return error_response(&error, Version::V1_0);
         };
+        let version = package.version();
         let labels = CallLabels { transport: Transport::Grpc, operation: Some(operation), version };
-        match self.grpc_response(ctx, operation, version, body).await {
+        match self.grpc_response(ctx, operation, package, body).await {
             Ok(response) => {
                 self.record_call(labels, CallOutcome::Ok, started);
                 response
@@ -143,7 +144,7 @@ impl Frontend {
         &self,
         ctx: &RequestContext<'_>,
         operation: Operation,
-        version: Version,
+        package: Package,
         body: B,
     ) -> Result<Response<Body>, Rejection>
     where
@@ -155,6 +156,7 @@ impl Frontend {
             let message = "gRPC requires POST and the content type application/grpc";
             return Err(Error::new(ErrorKind::InvalidRequest, message).into());
         }
+        let version = package.version();
         self.admit_call(ctx).map_err(|(_, error)| error)?;
         self.settings.version_policy.check(version, ctx.declared_version()?, None)?;
         let caller = self.authenticate(ctx).await?;
@@ -168,7 +170,7 @@ impl Frontend {
         .await;
         let body = body.map_err(Error::from)?;
         let message = frames::single_message(&body, ctx.header(GRPC_ENCODING))?;
-        let request = read_request(operation, version, message)?;
+        let request = read_request(operation, package, message)?;
         request.validate().map_err(Error::from)?;
         let reply_context = reply_context(&request);
         let dialect = Dialect::over_http(version);
@@ -197,8 +199,8 @@ impl Frontend {
         self.complete_card(&mut call_response.kind, ctx, &reply_context);
         let CallResponse { kind, extensions, .. } = call_response;
         let grpc_body = match kind {
-            ReplyKind::Stream(stream) => GrpcBody::streaming(stream, version),
-            ReplyKind::Single(reply) => GrpcBody::unary(write_reply(version, &reply)?),
+            ReplyKind::Stream(stream) => GrpcBody::streaming(stream, package),
+            ReplyKind::Single(reply) => GrpcBody::unary(write_reply(package, &reply)?),
         };
         let response = with_content_type(Response::new(Body::Grpc(Box::new(grpc_body))));
         Ok(respond::with_extensions_header(response, &extensions, version))
@@ -206,20 +208,18 @@ impl Frontend {
 }
 
 /// Decodes the request of an operation.
-fn read_request(operation: Operation, version: Version, bytes: Bytes) -> Result<Request, Error> {
-    match version {
-        Version::V1_0 => v1::read_request(operation, bytes),
-        Version::V0_3 => v0_3::read_request(operation, bytes),
-        Version::V0_1 => Err(Error::internal()),
+fn read_request(operation: Operation, package: Package, bytes: Bytes) -> Result<Request, Error> {
+    match package {
+        Package::V1_0 => v1::read_request(operation, bytes),
+        Package::V0_3 => v0_3::read_request(operation, bytes),
     }
 }
 
 /// Encodes a reply as a framed message.
-fn write_reply(version: Version, reply: &Reply) -> Result<Bytes, Error> {
-    match version {
-        Version::V1_0 => v1::write_reply(reply),
-        Version::V0_3 => v0_3::write_reply(reply),
-        Version::V0_1 => Err(Error::internal()),
+fn write_reply(package: Package, reply: &Reply) -> Result<Bytes, Error> {
+    match package {
+        Package::V1_0 => v1::write_reply(reply),
+        Package::V0_3 => v0_3::write_reply(reply),
     }
 }
 

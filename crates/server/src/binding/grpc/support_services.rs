@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use latimer_pb::FILE_DESCRIPTOR_SET;
-use latimer_protocol::binding::grpc::{SERVICE, SERVICE_0_3};
+use latimer_protocol::binding::grpc::Package;
 use latimer_protocol::{Error, ErrorKind, Version};
 use tonic_health::ServingStatus;
 use tonic_health::pb::FILE_DESCRIPTOR_SET as HEALTH;
@@ -64,7 +64,7 @@ impl SupportServices {
     /// Sets the health status.
     pub(crate) async fn set_serving(&self, serving: bool) {
         let status = if serving { ServingStatus::Serving } else { ServingStatus::NotServing };
-        for service in ["", SERVICE, SERVICE_0_3] {
+        for service in ["", Package::V1_0.service(), Package::V0_3.service()] {
             self.health.set_service_status(service, status).await;
         }
     }

@@ -97,7 +97,8 @@ impl WireFormat {
             Binding::Grpc => {
                 let mut request = request.clone();
                 request.set_tenant(agent.map(str::to_owned));
-                let path = grpc::path(request.operation(), self.version).unwrap();
+                let package = grpc::Package::for_version(self.version).unwrap();
+                let path = grpc::path(request.operation(), package).unwrap();
                 let message = match self.version {
                     Version::V1_0 => encode_v1(&request),
                     _ => encode_v0_3(&request),
