@@ -24,10 +24,11 @@
 //!
 //! | feature | adds |
 //! | --- | --- |
+//! | `guard` (default) | [`Guard`] |
 //! | `client` | [`HttpClient`], for plain HTTP |
 //! | `tls` | HTTPS and client certificates for [`HttpClient`]; needs a C compiler |
 //!
-//! Without features the crate contains the guard and [`Network`].
+//! Without features the crate contains [`Network`] only.
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -38,19 +39,27 @@
 //! | `resolve`, `dial` | host name resolution and opening of sockets, replaceable in tests |
 //! | `client` | the HTTP client |
 
+#[cfg(feature = "guard")]
 mod address_class;
+#[cfg(feature = "guard")]
 mod allow_rule;
 #[cfg(feature = "client")]
 mod client;
 #[cfg(feature = "client")]
 mod dial;
+#[cfg(feature = "guard")]
 mod forbidden;
+#[cfg(feature = "guard")]
 mod guard;
+#[cfg(feature = "guard")]
 mod host;
 mod network;
+#[cfg(feature = "guard")]
 mod resolve;
+#[cfg(feature = "guard")]
 mod target;
 
+#[cfg(feature = "guard")]
 pub use allow_rule::{AllowRule, InvalidAllowRule};
 #[cfg(feature = "client")]
 pub use client::{
@@ -59,8 +68,12 @@ pub use client::{
 };
 #[cfg(feature = "client")]
 pub use dial::Dial;
+#[cfg(feature = "guard")]
 pub use forbidden::Forbidden;
+#[cfg(feature = "guard")]
 pub use guard::{Guard, Rules};
 pub use network::{InvalidNetwork, Network};
+#[cfg(feature = "guard")]
 pub use resolve::Resolve;
+#[cfg(feature = "guard")]
 pub use target::Target;

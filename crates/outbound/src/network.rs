@@ -1,6 +1,8 @@
 //! IP networks in CIDR notation.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
+#[cfg(feature = "guard")]
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A network such as `10.0.0.0/8`, or a single IP address.
@@ -17,6 +19,7 @@ pub struct Network {
     prefix_len: u32,
 }
 
+#[cfg(feature = "guard")]
 impl Network {
     pub(crate) const fn v4([a, b, c, d]: [u8; 4], prefix_len: u32) -> Self {
         Self { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), prefix_len }
@@ -30,7 +33,9 @@ impl Network {
     pub(crate) fn address(&self) -> IpAddr {
         self.address
     }
+}
 
+impl Network {
     /// Returns whether the network contains an address. IPv4-mapped IPv6 addresses count as IPv4.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {

@@ -11,6 +11,7 @@ use crate::binding::cors::is_origin;
 use crate::engine::EngineLimits;
 use crate::error::{Error, Result};
 use crate::host::{is_host, is_loopback_address};
+#[cfg(feature = "push")]
 use crate::push::PushSettings;
 use crate::rate::RateLimit;
 
@@ -46,7 +47,8 @@ pub struct Settings {
     /// Whether `/metrics` is served. With authentication, it needs credentials. When this is not
     /// given and nobody is authenticated, it is served to this machine alone.
     pub metrics: Option<bool>,
-    /// Whether gRPC describes its services, by the same rule.
+    /// Whether gRPC describes its services, by the same rule. Needs the feature `grpc`.
+    #[cfg(feature = "grpc")]
     pub reflection: Option<bool>,
     /// Hosts that a server which only this machine can reach is called by, beside `localhost`, its
     /// addresses and the public URL; `*` is any. Requests for others are refused, because they come
@@ -66,7 +68,8 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// What callers can ask for.
     pub limits: EngineLimits,
-    /// How webhooks are told about tasks.
+    /// How webhooks are told about tasks. Needs the feature `push`.
+    #[cfg(feature = "push")]
     pub push: PushSettings,
     /// How often they can ask.
     pub rate: RateLimit,
@@ -87,6 +90,7 @@ impl Default for Settings {
             public_paths: Vec::new(),
             card_requires_auth: false,
             metrics: None,
+            #[cfg(feature = "grpc")]
             reflection: None,
             allowed_hosts: Vec::new(),
             version_policy: VersionPolicy::Lenient,
@@ -96,6 +100,7 @@ impl Default for Settings {
             superset_card: true,
             drain_timeout: Duration::from_secs(30),
             limits: EngineLimits::default(),
+            #[cfg(feature = "push")]
             push: PushSettings::default(),
             rate: RateLimit::default(),
             http: HttpLimits::default(),

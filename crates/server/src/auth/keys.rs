@@ -9,10 +9,9 @@ use latimer_protocol::{Caller, Secret};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::binding::OPERATOR_SCOPE;
-
 use super::{
-    AuthError, Authenticate, BEARER_CHALLENGE, PresentedCredentials, SecurityDeclaration, extract,
+    AuthError, Authenticate, BEARER_CHALLENGE, OPERATOR_SCOPE, PresentedCredentials,
+    SecurityDeclaration, extract,
 };
 
 /// Principal of callers with the operator key.

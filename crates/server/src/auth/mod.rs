@@ -15,9 +15,11 @@
 
 mod access;
 mod any;
+#[cfg_attr(not(feature = "tls"), path = "certificate/disabled.rs")]
 mod certificate;
 mod error;
 mod extract;
+#[cfg(feature = "jwt")]
 mod jwt;
 mod keys;
 
@@ -32,10 +34,16 @@ use latimer_protocol::card::{AgentCard, SecurityRequirement, SecurityScheme};
 
 pub use access::Access;
 pub use any::AnyOf;
-pub use certificate::{CertificateAuth, CertificateName, ClientCertificate, InvalidCertificate};
+pub use certificate::ClientCertificate;
+#[cfg(feature = "tls")]
+pub use certificate::{CertificateAuth, CertificateName, InvalidCertificate};
 pub use error::AuthError;
+#[cfg(feature = "jwt")]
 pub use jwt::{InvalidJwt, Jwt, JwtAlgorithm, JwtSettings};
 pub use keys::{ApiKeys, InvalidDigest, KeyDigest};
+
+/// Scope of operators.
+pub const OPERATOR_SCOPE: &str = "latimer:operator";
 
 /// Method that authenticates the caller of a request.
 ///

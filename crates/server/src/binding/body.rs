@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use latimer_protocol::{Error, ErrorKind};
 
+#[cfg(feature = "grpc")]
 use super::grpc::GrpcBody;
 use super::sse::SseBody;
 
@@ -20,6 +21,7 @@ pub(crate) enum Body {
     /// Server-sent events.
     Sse(Box<SseBody>),
     /// gRPC messages and trailers.
+    #[cfg(feature = "grpc")]
     Grpc(Box<GrpcBody>),
     /// Body from another router, such as a merged route.
     Other(axum::body::Body),
@@ -48,6 +50,7 @@ impl HttpBody for Body {
         match &mut *self {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
             Self::Sse(events) => events.poll(context).map(|it| it.map(|it| Ok(Frame::data(it)))),
+            #[cfg(feature = "grpc")]
             Self::Grpc(frames) => frames.poll(context).map(|it| it.map(Ok)),
             Self::Other(body) => Pin::new(body).poll_frame(context).map_err(Into::into),
         }
@@ -57,6 +60,7 @@ impl HttpBody for Body {
         match self {
             Self::Full(bytes) => bytes.is_none(),
             Self::Sse(events) => events.is_finished(),
+            #[cfg(feature = "grpc")]
             Self::Grpc(frames) => frames.is_finished(),
             Self::Other(body) => body.is_end_stream(),
         }
@@ -65,7 +69,9 @@ impl HttpBody for Body {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Self::Sse(_) | Self::Grpc(_) => SizeHint::default(),
+            Self::Sse(_) => SizeHint::default(),
+            #[cfg(feature = "grpc")]
+            Self::Grpc(_) => SizeHint::default(),
             Self::Other(body) => body.size_hint(),
         }
     }

@@ -26,7 +26,9 @@ mod auth;
 mod body;
 mod card;
 pub(crate) mod cors;
+#[cfg_attr(not(feature = "push"), path = "dead_letters/disabled.rs")]
 mod dead_letters;
+#[cfg_attr(not(feature = "grpc"), path = "grpc/disabled.rs")]
 mod grpc;
 mod jsonrpc;
 mod probes;
@@ -42,10 +44,11 @@ use std::time::{Duration, Instant};
 
 use axum::BoxError;
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
+use http::header::{ACCEPT, HeaderName};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use latimer_protocol::binding::{parameters, rest as rest_binding};
+use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{
     Call, CallContext, Caller, Dialect, Error, ErrorKind, Message, Metadata,
     Request as ProtocolRequest, Revision, SendMessageRequest, Service, Version,
@@ -54,7 +57,6 @@ use tracing::debug;
 
 pub(crate) use body::Body;
 pub(crate) use card::Cards;
-pub use dead_letters::OPERATOR_SCOPE;
 pub(crate) use grpc::SupportServices;
 pub(crate) use probes::Readiness;
 pub(crate) use route_table::RouteTable;
@@ -101,6 +103,13 @@ pub(crate) struct Frontend {
     pub(crate) host_allow_list: Option<HostAllowList>,
     pub(crate) call_limiter: CallLimiter,
     pub(crate) support_services: SupportServices,
+}
+
+/// Returns the compiled bindings, in the order in which cards list them.
+pub(crate) fn compiled_bindings() -> Vec<ProtocolBinding> {
+    let mut bindings = vec![ProtocolBinding::JsonRpc, ProtocolBinding::HttpJson];
+    bindings.extend(grpc::BINDING);
+    bindings
 }
 
 /// A request without its body, with its peer address and route.
@@ -176,8 +185,8 @@ impl Frontend {
     /// Responds to a path without a resource.
     fn not_found(&self, ctx: &RequestContext<'_>) -> Response<Body> {
         let error = Error::new(ErrorKind::MethodNotFound, "no resource exists at this path");
-        if ctx.header(CONTENT_TYPE).is_some_and(grpc::is_grpc) {
-            return grpc::error_response(&error, Version::V1_0);
+        if let Some(response) = grpc::rejection(ctx, &error) {
+            return response;
         }
         let written = Dialect::V1_0.write_error(&error);
         respond::with_body(StatusCode::NOT_FOUND, rest_binding::JSON, written.body.to_string())

@@ -1,7 +1,8 @@
 //! Routing of paths.
 
+use latimer_protocol::card::ProtocolBinding;
+
 use crate::settings::Settings;
-use crate::signing::JWKS_PATH;
 
 /// Resource at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,22 +47,33 @@ pub(crate) struct RouteTable {
     base: String,
     path_aliases: bool,
     card_path: Option<String>,
+    /// The bindings that are mounted, in the order in which cards list them.
+    bindings: Vec<ProtocolBinding>,
 }
 
 /// Path of the card in addition to the well-known paths.
 const CARD_ALIAS_PATH: &str = "/api/a2a/agent-card.json";
+/// Path of the published keys.
+pub(super) const JWKS_PATH: &str = "/.well-known/jwks.json";
 /// Path of the dead-letter API.
 const DEAD_LETTERS_PATH: &str = "/api/push/dead";
 /// Path of the extended card in 0.2.
 const EXTENDED_CARD_PATH_0_2: &str = "/agent/authenticatedExtendedCard";
 
 impl RouteTable {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    /// Mounts these bindings as the settings say.
+    pub(crate) fn new(settings: &Settings, bindings: Vec<ProtocolBinding>) -> Self {
         Self {
             base: settings.listen_path.trim_end_matches('/').to_owned(),
             path_aliases: settings.path_aliases,
             card_path: settings.agent_card_path.clone(),
+            bindings,
         }
+    }
+
+    /// Returns the mounted bindings, in the order in which cards list them.
+    pub(super) fn bindings(&self) -> &[ProtocolBinding] {
+        &self.bindings
     }
 
     /// Returns the path of JSON-RPC and HTTP+JSON, for one agent or for the primary agent.
@@ -109,7 +121,9 @@ impl RouteTable {
                 RouteTarget::Card(None, CardShape::Newest)
             }
             _ if self.path_aliases && path.starts_with("/v1/") => RouteTarget::Rest(None, path),
-            _ if is_grpc(path) => RouteTarget::Grpc,
+            _ if is_grpc(path) && self.bindings.contains(&ProtocolBinding::Grpc) => {
+                RouteTarget::Grpc
+            }
             _ => return None,
         })
     }
@@ -162,13 +176,15 @@ mod tests {
     fn paths_resolve_to_expected_targets() {
         use RouteTarget as P;
         let table_for = |listen_path: &str, path_aliases| {
-            RouteTable::new(&Settings {
+            let settings = Settings {
                 listen_path: listen_path.into(),
                 path_aliases,
                 agent_card_path: Some("/cards/mine.json".into()),
                 ..Settings::default()
-            })
+            };
+            RouteTable::new(&settings, vec![ProtocolBinding::JsonRpc, ProtocolBinding::Grpc])
         };
+        let without_grpc = RouteTable::new(&Settings::default(), vec![ProtocolBinding::JsonRpc]);
         let (standard, root, without_aliases) =
             (table_for("/a2a", true), table_for("/", true), table_for("/x/y/", false));
         for (table, path, want) in [
@@ -213,6 +229,8 @@ mod tests {
             (&standard, "/else", P::NotFound),
             (&standard, "*", P::NotFound),
             (&standard, "", P::NotFound),
+            (&without_grpc, "/a2a.v1.A2AService/GetTask", P::NotFound),
+            (&without_grpc, "/grpc.health.v1.Health/Check", P::NotFound),
             (&root, "/", P::JsonRpc(None)),
             (&root, "", P::JsonRpc(None)),
             (&root, "/message:send", P::Rest(None, "/message:send")),

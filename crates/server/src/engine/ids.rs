@@ -2,7 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use latimer_protocol::{ArtifactId, ContextId, MessageId, PushConfigId, TaskId, Timestamp};
+#[cfg(feature = "push")]
+use latimer_protocol::PushConfigId;
+use latimer_protocol::{ArtifactId, ContextId, MessageId, TaskId, Timestamp};
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
@@ -25,6 +27,7 @@ id_functions! {
     /// Creates a message id.
     message -> MessageId
     /// Creates a webhook id.
+    #[cfg(feature = "push")]
     webhook -> PushConfigId
     /// Creates an artifact id.
     artifact -> ArtifactId

@@ -127,7 +127,7 @@ impl Engine {
         webhook: Webhook,
     ) -> Result<(), Error> {
         let (task, id) = (webhook.task.clone(), webhook.id.clone());
-        let limit = dispatcher.settings().max_per_task;
+        let limit = dispatcher.max_per_task();
         let added = self.store().webhooks().add(webhook, limit).await.map_err(store_error)?;
         match added {
             AddWebhookOutcome::Added => dispatcher.activate(&task, &id),

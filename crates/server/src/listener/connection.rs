@@ -14,7 +14,6 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -76,20 +75,17 @@ impl HttpConnection {
     /// Agrees on a secret first. Nobody but the peer waits for that.
     async fn serve_tls(mut self, stream: TcpStream, tls: &ReloadingTls) {
         let timeout = HANDSHAKE_TIMEOUT.min(self.signals.first_request_timeout);
-        let handshake = tokio::time::timeout(timeout, tls.acceptor().accept(stream));
-        let stream = tokio::select! {
+        let handshake = tokio::time::timeout(timeout, tls.accept(stream));
+        let (stream, certificate) = tokio::select! {
             () = self.signals.abort_token.cancelled() => return,
             () = self.signals.drain_token.cancelled() => return,
             handshake = handshake => match handshake {
-                Ok(Ok(stream)) => stream,
+                Ok(Ok(accepted)) => accepted,
                 Ok(Err(error)) => return debug!(%error, "handshake failed"),
                 Err(_) => return debug!("handshake took too long"),
             },
         };
-        match client_certificate(&stream) {
-            Ok(certificate) => self.certificate = certificate,
-            Err(error) => return debug!(%error, "client certificate cannot be read"),
-        }
+        self.certificate = certificate;
         self.serve(stream).await;
     }
 
@@ -128,15 +124,6 @@ impl HttpConnection {
             }
         }
     }
-}
-
-/// The certificate that the peer has shown, if it has.
-fn client_certificate<S>(
-    stream: &TlsStream<S>,
-) -> Result<Option<ClientCertificate>, crate::auth::InvalidCertificate> {
-    let (_, session) = stream.get_ref();
-    let certificate = session.peer_certificates().and_then(<[_]>::first);
-    certificate.map(|it| ClientCertificate::from_der(it)).transpose()
 }
 
 impl ConnectionSignals {

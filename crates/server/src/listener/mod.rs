@@ -1,6 +1,7 @@
 //! Sockets: one port for HTTP/1.1, HTTP/2 and gRPC.
 
 mod connection;
+#[cfg_attr(not(feature = "tls"), path = "tls/disabled.rs")]
 mod tls;
 mod wake_gated;
 
@@ -27,8 +28,13 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service;
 use tracing::warn;
 
+#[cfg(feature = "tls")]
+pub use tls::ClientCertificateMode;
 pub(crate) use tls::ReloadingTls;
-pub use tls::{ClientCertificateMode, Tls};
+#[cfg(feature = "tls")]
+pub use tls::Tls;
+#[cfg(not(feature = "tls"))]
+pub(crate) use tls::Tls;
 
 use crate::auth::ClientCertificate;
 use crate::binding::{Body, Frontend};

@@ -31,6 +31,7 @@ const LATENCY_BOUNDS_SECONDS: [f64; 12] =
 pub(crate) enum Transport {
     JsonRpc,
     HttpJson,
+    #[cfg(feature = "grpc")]
     Grpc,
 }
 
@@ -57,6 +58,7 @@ impl From<ErrorKind> for CallOutcome {
 }
 
 /// What became of an attempt to tell a webhook of an event.
+#[cfg(feature = "push")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryOutcome {
     /// It arrived.
@@ -71,6 +73,7 @@ pub(crate) enum DeliveryOutcome {
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryCounters([AtomicU64; 3]);
 
+#[cfg(feature = "push")]
 impl DeliveryCounters {
     /// Counts one.
     pub(crate) fn count(&self, outcome: DeliveryOutcome) {
@@ -193,6 +196,7 @@ impl Metrics {
     }
 
     /// What is counted of deliveries.
+    #[cfg(feature = "push")]
     pub(crate) fn deliveries(&self) -> Arc<DeliveryCounters> {
         Arc::clone(&self.0.deliveries)
     }
@@ -325,7 +329,7 @@ mod tests {
     fn exposition_reports_calls_latencies_and_gauges() {
         let metrics = Metrics::default();
         let call = CallLabels {
-            transport: Transport::Grpc,
+            transport: Transport::HttpJson,
             operation: Some(Operation::GetTask),
             version: Version::V0_3,
         };
@@ -333,18 +337,18 @@ mod tests {
         metrics.count(call, CallOutcome::Ok, Duration::from_secs(100));
         let unknown = CallLabels { operation: None, transport: Transport::JsonRpc, ..call };
         metrics.count(unknown, CallOutcome::Refused, Duration::ZERO);
-        metrics.deliveries().count(DeliveryOutcome::GivenUp);
+        metrics.0.deliveries.0[2].fetch_add(1, Relaxed);
         metrics.register_gauge("tasks", "Tasks in memory", || 7);
         let connection = metrics.count_connection();
         let expected = [
-            r#"latimer_calls_total{operation="GetTask",version="0.3",binding="grpc",outcome="ok"} 2"#,
+            r#"latimer_calls_total{operation="GetTask",version="0.3",binding="http_json",outcome="ok"} 2"#,
             r#"latimer_calls_total{operation="unknown",version="0.3",binding="jsonrpc",outcome="refused"} 1"#,
-            r#"latimer_call_seconds_bucket{operation="GetTask",binding="grpc",le="0.0001"} 0"#,
-            r#"latimer_call_seconds_bucket{operation="GetTask",binding="grpc",le="0.00025"} 1"#,
-            r#"latimer_call_seconds_bucket{operation="GetTask",binding="grpc",le="30.0"} 1"#,
-            r#"latimer_call_seconds_bucket{operation="GetTask",binding="grpc",le="+Inf"} 2"#,
-            r#"latimer_call_seconds_sum{operation="GetTask",binding="grpc"} 100.0002"#,
-            r#"latimer_call_seconds_count{operation="GetTask",binding="grpc"} 2"#,
+            r#"latimer_call_seconds_bucket{operation="GetTask",binding="http_json",le="0.0001"} 0"#,
+            r#"latimer_call_seconds_bucket{operation="GetTask",binding="http_json",le="0.00025"} 1"#,
+            r#"latimer_call_seconds_bucket{operation="GetTask",binding="http_json",le="30.0"} 1"#,
+            r#"latimer_call_seconds_bucket{operation="GetTask",binding="http_json",le="+Inf"} 2"#,
+            r#"latimer_call_seconds_sum{operation="GetTask",binding="http_json"} 100.0002"#,
+            r#"latimer_call_seconds_count{operation="GetTask",binding="http_json"} 2"#,
             "# TYPE latimer_call_seconds histogram",
             r#"latimer_deliveries_total{outcome="failed"} 0"#,
             r#"latimer_deliveries_total{outcome="given_up"} 1"#,

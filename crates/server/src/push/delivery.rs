@@ -1,18 +1,17 @@
 //! The HTTP request of a delivery, and the interpretation of its response.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER};
-use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use latimer_outbound::RequestError;
 use latimer_protocol::{Notification, Revision, Secret, TaskPushNotificationConfig};
 use latimer_store::Webhook;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::signing::{DeliveryClaims, Keyring};
+use super::signer::Signer;
 
 /// Header with the id of the delivery, which is the same in every attempt.
 const WEBHOOK_ID_HEADER: HeaderName = HeaderName::from_static("webhook-id");
@@ -25,13 +24,6 @@ const TOKEN_HEADERS: [HeaderName; 2] = [
 
 /// Header with the signature. `Authorization` may contain other credentials.
 const SIGNATURE_HEADER: HeaderName = HeaderName::from_static("a2a-notification-jwt");
-
-/// Keyring that signs deliveries, and the issuer in the signatures.
-#[derive(Clone, Debug)]
-pub(crate) struct Signer {
-    pub(crate) keyring: Keyring,
-    pub(crate) issuer: String,
-}
 
 /// Computes the id of a delivery from its webhook and revision.
 pub(super) fn delivery_id(webhook: &Webhook, revision: Revision) -> String {
@@ -55,7 +47,7 @@ pub(super) fn request(
     webhook: &Webhook,
     notification: Notification,
     id: &str,
-    signer: Option<&Signer>,
+    signer: &Signer,
 ) -> Result<Request<Bytes>, &'static str> {
     let config = &webhook.config;
     let mut request = Request::post(&*config.url);
@@ -68,34 +60,9 @@ pub(super) fn request(
         }
     }
     let body = Bytes::from(notification.body);
-    let signature = signer.map(|it| it.sign(config, id, &body)).transpose()?;
+    let signature = signer.sign(config, id, &body)?;
     insert_authorization(headers, config, signature.as_deref())?;
     request.body(body).map_err(|_| "the webhook URL is invalid")
-}
-
-impl Signer {
-    fn sign(
-        &self,
-        config: &TaskPushNotificationConfig,
-        id: &str,
-        body: &[u8],
-    ) -> Result<String, &'static str> {
-        let target: Uri = config.url.parse().map_err(|_| "the webhook URL is invalid")?;
-        let (scheme, authority) = (target.scheme_str(), target.authority());
-        let audience = format!(
-            "{}://{}",
-            scheme.unwrap_or_default(),
-            authority.map(Authority::as_str).unwrap_or_default()
-        );
-        let token = self.keyring.delivery_token(&DeliveryClaims {
-            issuer: &self.issuer,
-            audience: &audience,
-            id,
-            issued_at: SystemTime::now(),
-            body,
-        });
-        token.map_err(|_| "signing the delivery failed")
-    }
 }
 
 /// Sets `Authorization`: the credentials of the webhook, else its token, which older receivers

@@ -19,6 +19,8 @@ mod delivery;
 mod retry;
 mod run;
 mod settings;
+#[cfg_attr(not(feature = "signing"), path = "signer/disabled.rs")]
+mod signer;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -37,12 +39,11 @@ use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
 pub use dead_letters::{DeadLetterView, ReplayOutcome};
-use delivery::Signer;
 pub use settings::{PushSettings, V0_3Body};
+use signer::Signer;
 
 use crate::engine::ids;
 use crate::metrics::{DeliveryCounters, DeliveryOutcome};
-use crate::signing::Keyring;
 use crate::sync::{KeyedSemaphore, lock_unpoisoned};
 
 /// Limits on concurrent deliveries of one caller: to one receiver, and in total.
@@ -61,7 +62,7 @@ struct Inner {
     settings: PushSettings,
     guard: Guard,
     client: HttpClient,
-    signer: OnceLock<Signer>,
+    signer: Signer,
     /// Webhooks whose tasks may have undelivered or future events.
     active: Mutex<ActiveWebhooks>,
     /// Number of active webhooks, so that [`WebhookDispatcher::notify`] needs no lock without any.
@@ -137,7 +138,7 @@ impl WebhookDispatcher {
             settings,
             guard,
             client,
-            signer: OnceLock::new(),
+            signer: Signer::default(),
             active: Mutex::default(),
             active_count: AtomicUsize::new(0),
             receiver_permits: KeyedSemaphore::new(MAX_CONCURRENT_PER_RECEIVER),
@@ -148,21 +149,15 @@ impl WebhookDispatcher {
         }))
     }
 
-    /// Signs deliveries with a keyring, in the name of `issuer`. Only the first call has an effect.
-    #[must_use]
-    pub fn with_signer(self, keyring: Keyring, issuer: impl Into<String>) -> Self {
-        self.0.signer.get_or_init(|| Signer { keyring, issuer: issuer.into() });
-        self
-    }
-
     /// Counts deliveries in `counters`. Only the first call has an effect.
     pub(crate) fn with_counters(self, counters: Arc<DeliveryCounters>) -> Self {
         self.0.counters.get_or_init(|| counters);
         self
     }
 
-    pub(crate) fn settings(&self) -> &PushSettings {
-        &self.0.settings
+    /// The maximum number of webhooks of one task.
+    pub(crate) fn max_per_task(&self) -> usize {
+        self.0.settings.max_per_task
     }
 
     /// Returns the number of active webhooks.
@@ -199,7 +194,7 @@ impl WebhookDispatcher {
         let progress = DeliveryProgress { cursor, ..DeliveryProgress::default() };
         let webhook = Webhook { task, id, config, dialect, generation: 0, progress };
         let empty = Notification { media_type: "", body: Vec::new() };
-        match delivery::request(&webhook, empty, "", None) {
+        match delivery::request(&webhook, empty, "", &Signer::default()) {
             Ok(_) => Ok(webhook),
             Err(problem) => Err(Error::new(ErrorKind::InvalidParams, problem)),
         }

@@ -162,7 +162,7 @@ pub(super) async fn attempt(
     let _receiver_permit = receiver_slot.acquire().await;
     let _caller_permit = dispatcher.caller_permits.slot(caller.clone()).acquire().await;
     let id = delivery::delivery_id(webhook, revision);
-    let request = delivery::request(webhook, notification, &id, dispatcher.signer.get());
+    let request = delivery::request(webhook, notification, &id, &dispatcher.signer);
     let request = request.map_err(|it| delivery_error(it.to_owned()))?;
     let limits = RequestLimits {
         timeout: dispatcher.settings.timeout,

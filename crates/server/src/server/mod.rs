@@ -1,5 +1,7 @@
 //! A server: agents, where their tasks are kept, and how they are reached.
 
+#[cfg_attr(not(feature = "push"), path = "dispatcher/disabled.rs")]
+mod dispatcher;
 mod echo;
 mod running;
 mod signal;
@@ -18,12 +20,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
+use dispatcher::DispatcherFactory;
 pub use running::RunningServer;
 
 use crate::address::{AddressResolver, Scheme};
 use crate::agent::{Agent, AgentRegistry};
 use crate::auth::{Authenticate, HeaderAuth};
-use crate::binding::{Cards, Frontend, Readiness, RouteTable, SupportServices};
+use crate::binding::{Cards, Frontend, Readiness, RouteTable, SupportServices, compiled_bindings};
 use crate::engine::{Activity, Engine, ids};
 use crate::error::{Error, Result};
 use crate::host::HostAllowList;
@@ -68,9 +71,6 @@ pub struct Server {
     routes: Option<Router>,
     swarm: Option<Swarm>,
 }
-
-/// Makes a courier for a store.
-type DispatcherFactory = Arc<dyn Fn(Arc<dyn TaskStore>) -> WebhookDispatcher + Send + Sync>;
 
 impl fmt::Debug for Server {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -189,26 +189,19 @@ impl Server {
         self
     }
 
-    /// Tells webhooks about tasks by a courier of one's own, made for the store of the server.
-    pub fn with_dispatcher(
-        mut self,
-        factory: impl Fn(Arc<dyn TaskStore>) -> WebhookDispatcher + Send + Sync + 'static,
-    ) -> Self {
-        self.dispatcher = Some(Arc::new(factory));
-        self
-    }
-
     /// Signs cards and what webhooks are told, and publishes the keys that prove it at `/.well-known/jwks.json`.
     ///
     /// A card is signed where its addresses are the server's own for certain: with
     /// [`Server::public_url`], and on this machine. What a caller says in its `Host` header, or a proxy
     /// for it, is repeated in its card, and not signed.
+    #[cfg(feature = "signing")]
     pub fn with_keyring(mut self, keyring: Keyring) -> Self {
         self.keyring = Some(keyring);
         self
     }
 
     /// Listens with TLS and nothing else. A router is served by somebody else, who has their own.
+    #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
@@ -319,39 +312,6 @@ impl Server {
         Ok(())
     }
 
-    /// Who tells webhooks about tasks, if anybody does.
-    fn make_dispatcher(
-        &self,
-        store: &Arc<dyn TaskStore>,
-        metrics: &Metrics,
-        listen_address: Option<SocketAddr>,
-    ) -> Result<Option<WebhookDispatcher>> {
-        let Settings { push, public_url, .. } = &self.settings;
-        if !push.enabled {
-            return Ok(None);
-        }
-        let dispatcher = match &self.dispatcher {
-            Some(factory) => factory(Arc::clone(store)),
-            None => WebhookDispatcher::new(
-                Arc::clone(store),
-                push.clone(),
-                self.is_loopback_only(listen_address),
-            )
-            .map_err(|it| Error::setting("push", it.to_string()))?,
-        };
-        let fallback_issuer = || {
-            let scheme = if self.tls.is_some() { "https" } else { "http" };
-            listen_address.map_or_else(|| "latimer".to_owned(), |it| format!("{scheme}://{it}"))
-        };
-        let dispatcher = dispatcher.with_counters(metrics.deliveries());
-        Ok(Some(match self.keyring.clone() {
-            Some(keyring) => {
-                dispatcher.with_signer(keyring, public_url.clone().unwrap_or_else(fallback_issuer))
-            }
-            None => dispatcher,
-        }))
-    }
-
     fn is_loopback_only(&self, listen_address: Option<SocketAddr>) -> bool {
         listen_address.is_some_and(|it| self.settings.is_loopback_only(it))
     }
@@ -414,7 +374,7 @@ impl Server {
             service: backend.service,
             registry,
             dispatcher: backend.dispatcher,
-            route_table: RouteTable::new(&self.settings),
+            route_table: RouteTable::new(&self.settings, compiled_bindings()),
             cards: Cards::new(&self.settings),
             host_allow_list: HostAllowList::new(
                 &self.settings,

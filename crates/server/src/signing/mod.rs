@@ -16,9 +16,6 @@ pub use generate::{KeyGenerationError, generate_key};
 
 use crate::sync::{read_unpoisoned, write_unpoisoned};
 
-/// Where the keys are published.
-pub(crate) const JWKS_PATH: &str = "/.well-known/jwks.json";
-
 /// How long a token proves something. Longer than it takes to deliver, and than clocks differ.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
 

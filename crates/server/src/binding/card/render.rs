@@ -11,9 +11,9 @@ use tracing::error;
 use super::{CardCacheKey, CardSelector, CardVariant};
 use crate::address::BaseUrl;
 use crate::agent::Agent;
+use crate::binding::route_table::JWKS_PATH;
 use crate::binding::{Frontend, RequestContext};
 use crate::engine::CURSOR_EXTENSION;
-use crate::signing::JWKS_PATH;
 
 /// State transitions are part of every task's log.
 const TRANSITION_HISTORY: TransitionHistory = TransitionHistory::Recorded;
@@ -117,27 +117,33 @@ impl Frontend {
     /// Returns all interfaces of an agent, at its own path or the root path.
     fn interfaces(&self, base_url: &BaseUrl, path_agent: Option<&str>) -> Vec<AgentInterface> {
         let url = base_url.url(&self.route_table.base_path(path_agent));
-        let interface_for = |binding| AgentInterface::new(url.clone(), binding);
-        let mut interfaces =
-            vec![interface_for(ProtocolBinding::JsonRpc), interface_for(ProtocolBinding::HttpJson)];
-        // Clients of 1.0 expect host and port for gRPC, not a URL.
-        interfaces.extend(base_url.host_and_port().map(|host| {
-            let interface = AgentInterface::new(host, ProtocolBinding::Grpc);
-            match path_agent {
-                Some(agent) => interface.with_tenant(agent),
-                None => interface,
-            }
-        }));
-        let v0_3_interfaces =
-            [interface_for(ProtocolBinding::JsonRpc), interface_for(ProtocolBinding::HttpJson)];
-        interfaces.extend(v0_3_interfaces.map(|it| it.with_version(Version::V0_3)));
-        // gRPC of 0.3 has no tenants, so it reaches only the primary agent.
-        if path_agent.is_none_or(|name| self.is_primary(name)) {
-            let v0_3_grpc =
-                base_url.host_and_port().map(|it| AgentInterface::new(it, ProtocolBinding::Grpc));
-            interfaces.extend(v0_3_grpc.map(|it| it.with_version(Version::V0_3)));
+        let mut interfaces = Vec::new();
+        for version in [Version::V1_0, Version::V0_3] {
+            interfaces.extend(self.route_table.bindings().iter().filter_map(|binding| {
+                let interface = match binding {
+                    ProtocolBinding::Grpc => self.grpc_interface(base_url, path_agent, version)?,
+                    _ => AgentInterface::new(url.clone(), binding.clone()),
+                };
+                Some(interface.with_version(version))
+            }));
         }
         interfaces
+    }
+
+    /// Returns the gRPC interface: clients expect host and port, not a URL. gRPC of 0.3 has no
+    /// tenants, so it reaches only the primary agent.
+    fn grpc_interface(
+        &self,
+        base_url: &BaseUrl,
+        path_agent: Option<&str>,
+        version: Version,
+    ) -> Option<AgentInterface> {
+        let interface = AgentInterface::new(base_url.host_and_port()?, ProtocolBinding::Grpc);
+        match path_agent {
+            Some(agent) if version == Version::V1_0 => Some(interface.with_tenant(agent)),
+            Some(agent) if !self.is_primary(agent) => None,
+            Some(_) | None => Some(interface),
+        }
     }
 
     fn is_primary(&self, name: &str) -> bool {

@@ -23,6 +23,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use latimer_protocol::binding::grpc::{self as grpc_binding, Package};
+use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{
     CallResponse, Dialect, Error, ErrorKind, Operation, Reply, ReplyKind, Request, Version,
 };
@@ -46,8 +47,17 @@ const IDENTITY: &str = "identity";
 /// Metadata key of the retry delay, in seconds.
 const RETRY_AFTER: HeaderName = HeaderName::from_static("retry-after");
 
+/// The gRPC binding, for cards and routes.
+pub(super) const BINDING: Option<ProtocolBinding> = Some(ProtocolBinding::Grpc);
+
+/// Creates the response to a request without a route; `None` if the request is not gRPC.
+pub(super) fn rejection(ctx: &RequestContext<'_>, error: &Error) -> Option<Response<Body>> {
+    let is_grpc = ctx.header(CONTENT_TYPE).is_some_and(is_grpc);
+    is_grpc.then(|| error_response(error, Version::V1_0))
+}
+
 /// Returns whether a media type is gRPC, with any message format.
-pub(super) fn is_grpc(content_type: &str) -> bool {
+fn is_grpc(content_type: &str) -> bool {
     let suffix = content_type.strip_prefix(GRPC_CONTENT_TYPE);
     suffix.is_some_and(|it| it.is_empty() || it.starts_with(['+', ';']))
 }
@@ -236,7 +246,7 @@ where
 }
 
 /// Creates the response to a call that failed before its first message: headers only.
-pub(super) fn error_response(error: &Error, version: Version) -> Response<Body> {
+fn error_response(error: &Error, version: Version) -> Response<Body> {
     trailers_only_response(result_trailers(Err((error, version))))
 }
 

@@ -15,10 +15,8 @@ use tracing::error;
 
 use super::body::Body;
 use super::{Frontend, RequestContext, respond};
+use crate::auth::OPERATOR_SCOPE;
 use crate::push::{DeadLetterView, ReplayOutcome, WebhookDispatcher};
-
-/// Scope of operators.
-pub const OPERATOR_SCOPE: &str = "latimer:operator";
 
 /// Maximum number of dead letters in a response.
 const PAGE_SIZE: usize = 1_000;

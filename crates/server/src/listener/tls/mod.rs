@@ -12,10 +12,13 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::auth::ClientCertificate;
 use crate::error::Error;
 use crate::sync::{read_unpoisoned, write_unpoisoned};
 
@@ -152,7 +155,7 @@ impl FileFingerprint {
         #[cfg(unix)]
         let inode = std::os::unix::fs::MetadataExt::ino(metadata);
         #[cfg(not(unix))]
-        let number = 0;
+        let inode = 0;
         Self { modified_at: metadata.modified().ok(), len: metadata.len(), inode }
     }
 }
@@ -177,7 +180,23 @@ impl ReloadingTls {
         Ok((Self(Arc::new(RwLock::new(config))), TlsFiles { tls, fingerprints }))
     }
 
-    pub(super) fn acceptor(&self) -> TlsAcceptor {
+    /// Establishes TLS on a new connection, and reads the certificate that its peer presented.
+    ///
+    /// # Errors
+    /// When the handshake fails, or the certificate cannot be read.
+    pub(super) async fn accept(
+        &self,
+        stream: TcpStream,
+    ) -> io::Result<(TlsStream<TcpStream>, Option<ClientCertificate>)> {
+        let stream = self.acceptor().accept(stream).await?;
+        let (_, session) = stream.get_ref();
+        let certificate = session.peer_certificates().and_then(<[_]>::first);
+        let certificate = certificate.map(|it| ClientCertificate::from_der(it)).transpose();
+        let invalid = |error| io::Error::other(format!("the client certificate {error}"));
+        Ok((stream, certificate.map_err(invalid)?))
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
         let config = read_unpoisoned(&self.0);
         TlsAcceptor::from(Arc::clone(&config))
     }

@@ -1,0 +1,39 @@
+//! TLS without the feature `tls`: connections are served as they are.
+
+use std::convert::Infallible;
+use std::io;
+
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::ClientCertificate;
+use crate::error::Error;
+
+/// Cannot be made without the feature `tls`.
+#[derive(Clone, Debug)]
+pub(crate) struct Tls(Infallible);
+
+/// Cannot be made without the feature `tls`.
+#[derive(Clone, Debug)]
+pub(crate) struct ReloadingTls(Infallible);
+
+/// Cannot be made without the feature `tls`.
+#[derive(Debug)]
+pub(crate) struct TlsFiles(Infallible);
+
+impl ReloadingTls {
+    pub(crate) fn new(tls: Tls) -> Result<(Self, TlsFiles), Error> {
+        match tls.0 {}
+    }
+
+    pub(super) async fn accept(
+        &self,
+        _: TcpStream,
+    ) -> io::Result<(TcpStream, Option<ClientCertificate>)> {
+        match self.0 {}
+    }
+
+    pub(crate) async fn reload_on_change(self, files: TlsFiles, _: CancellationToken) {
+        match files.0 {}
+    }
+}
