@@ -1,5 +1,16 @@
 //! Client for agents of every A2A version over every binding.
 //!
+//! ```toml
+//! [dependencies]
+//! latimer-client = { version = "0.1", features = ["grpc", "oauth"] }
+//! ```
+//!
+//! | feature | adds | without it |
+//! | --- | --- | --- |
+//! | `grpc` | calls over gRPC | a client selects no gRPC interface |
+//! | `oauth` | tokens from OAuth 2.0 servers | [`credentials::oauth`] contains no way to create a token source |
+//! | `tls` (default) | HTTPS and client certificates | plain HTTP only |
+//!
 //! [`Client::connect`] fetches an agent's card, selects one of its interfaces ([`negotiate`]) and
 //! returns a [`Client`] for it. A client has a method for each operation, and [`Client::follow`],
 //! which tracks a task until it is terminal or requires input, across lost connections.
@@ -40,6 +51,7 @@ pub use credentials::{ApiKeyLocation, CredentialSet, Credentials, OriginCredenti
 pub use discovery::{CardCache, CardSource, CardTrust, StoredCard};
 pub use error::Error;
 pub use latimer_outbound as outbound;
+pub use latimer_protocol as protocol;
 
 /// Compiles the examples of the guide.
 #[cfg(doctest)]

@@ -60,6 +60,7 @@ pub use error::{Error, Result};
 pub use executor::{Executor, Health};
 pub use latimer_outbound as outbound;
 pub use latimer_outbound::{InvalidNetwork, Network};
+pub use latimer_protocol as protocol;
 pub use latimer_store as store;
 #[cfg(feature = "tls")]
 pub use listener::{ClientCertificateMode, Tls};

@@ -4,7 +4,7 @@ use latimer_outbound::HttpClient as Http;
 use latimer_protocol::Secret;
 use latimer_protocol::card::{AgentCard, OAuthFlows, SecurityRequirement, SecurityScheme};
 
-use super::oauth::{OAuthClient, OAuthProvider, TokenSource};
+use super::oauth::{OAuthClient, TokenSource};
 use super::{ApiKeyLocation, Credentials};
 use crate::error::Error;
 
@@ -136,21 +136,7 @@ impl CredentialSet {
             return Err("a user who logs in");
         }
         let client = self.oauth_client.clone();
-        let mut client = client.ok_or("a token or an OAuth client")?;
-        let provider = OAuthProvider::from_scheme(context.http, scheme).await.map_err(|error| {
-            tracing::warn!(%error, "authorization server of a card cannot be used");
-            "an authorization server with metadata"
-        })?;
-        if !provider.supports_grant("client_credentials") {
-            return Err("a user who logs in");
-        }
-        if !client.trusts(&provider.token_url, context.origin) {
-            return Err("an authorization server that may receive the client's secret");
-        }
-        if client.scopes.is_empty() {
-            client.scopes = scopes.to_vec();
-        }
-        let server = provider.server(context.http.clone(), client);
-        Ok(Credentials::tokens(TokenSource::client_credentials(server)))
+        let client = client.ok_or("a token or an OAuth client")?;
+        client.request_tokens(context.http, scheme, scopes, context.origin).await
     }
 }

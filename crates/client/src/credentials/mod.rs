@@ -10,6 +10,7 @@
 //! | `request_credentials` | the credentials of one request |
 
 mod credential_set;
+#[cfg_attr(not(feature = "oauth"), path = "oauth/disabled.rs")]
 pub mod oauth;
 mod request_credentials;
 

@@ -39,7 +39,7 @@ impl RequestCredentials {
     }
 
     pub(super) fn insert_token(&mut self, tokens: &TokenSource, token: Arc<Token>) {
-        self.headers.insert(AUTHORIZATION, token.header.clone());
+        self.headers.insert(AUTHORIZATION, token.header().clone());
         self.tokens.push((tokens.clone(), token));
     }
 
@@ -75,6 +75,7 @@ impl RequestCredentials {
     }
 
     /// Returns whether there are query parameters, which gRPC cannot send.
+    #[cfg(feature = "grpc")]
     pub(crate) fn has_query_parameters(&self) -> bool {
         !self.query_parameters.is_empty()
     }

@@ -6,7 +6,7 @@ use latimer_protocol::Version;
 use latimer_protocol::card::{AgentInterface, ProtocolBinding};
 
 use super::{NoInterface, Preferences, RejectReason, RejectedInterface, SelectedInterface};
-use crate::transport::Endpoint;
+use crate::transport::{Endpoint, GRPC_ENABLED};
 
 /// Usable interfaces of a card, best first, and the rejected ones.
 #[derive(Debug)]
@@ -111,7 +111,12 @@ fn check_usable(
         return Err(RejectReason::UnwantedVersion);
     }
     let binding = &interface.protocol_binding;
-    if matches!(binding, ProtocolBinding::Other(_)) {
+    let is_known = match binding {
+        ProtocolBinding::JsonRpc | ProtocolBinding::HttpJson => true,
+        ProtocolBinding::Grpc => GRPC_ENABLED,
+        ProtocolBinding::Other(_) => false,
+    };
+    if !is_known {
         return Err(RejectReason::UnknownBinding);
     }
     if !preferences.bindings.is_empty() && !preferences.bindings.contains(binding) {

@@ -178,6 +178,7 @@ impl HttpChannel {
         }
     }
 
+    #[cfg(feature = "grpc")]
     pub(super) fn http(&self) -> &outbound::HttpClient {
         &self.http
     }

@@ -21,6 +21,7 @@
 mod endpoint;
 mod error_response;
 mod events;
+#[cfg_attr(not(feature = "grpc"), path = "grpc/disabled.rs")]
 mod grpc;
 mod http_channel;
 mod jsonrpc;
@@ -41,7 +42,9 @@ use tokio::time::timeout;
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::{describe_invalid_url, parse_origin, url_origin};
 pub(crate) use error_response::status_error;
+#[cfg(feature = "grpc")]
 pub use grpc::Grpc;
+pub(crate) use grpc::{GRPC_ENABLED, grpc_transport};
 pub use http_channel::{CallLimits, HttpChannel};
 pub use jsonrpc::JsonRpc;
 pub(crate) use outgoing_request::{OutgoingRequest, to_uri};

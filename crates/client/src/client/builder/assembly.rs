@@ -11,7 +11,6 @@ use url::Url;
 
 use super::ClientBuilder;
 use super::checks::{invalid_url_error, no_origin_error};
-use super::identity::ClientCertificate;
 use super::layer::Layer;
 use crate::client::{CallOptions, Inner};
 use crate::credentials::{Credentials, OriginCredentials};
@@ -19,7 +18,7 @@ use crate::discovery::{CardSource, CardUrls, Discovery, MAX_CARD_BYTES};
 use crate::error::Error;
 use crate::negotiate::{Candidates, RejectReason, SelectedInterface};
 use crate::transport::{
-    CallLimits, Endpoint, Grpc, HttpChannel, HttpJson, JsonRpc, Transport, url_origin,
+    CallLimits, Endpoint, HttpChannel, HttpJson, JsonRpc, Transport, grpc_transport, url_origin,
 };
 
 impl ClientBuilder {
@@ -79,7 +78,7 @@ impl ClientBuilder {
             }
             ProtocolBinding::Grpc => {
                 let dialect = Dialect::over_http(selected.version);
-                (Arc::new(Grpc::new(endpoint, channel)?), dialect)
+                (grpc_transport(endpoint, channel)?, dialect)
             }
             ProtocolBinding::Other(name) => {
                 return Err(Error::InvalidSetup(format!("unknown binding {name:?}")));
@@ -130,7 +129,7 @@ impl ClientBuilder {
         let oauth_clients =
             self.credential_set.iter().filter_map(|(_, it)| it.oauth_client.as_ref());
         let trusted_servers =
-            oauth_clients.flat_map(|it| &it.trusted_servers).map(|it| self.parse_url(it));
+            oauth_clients.flat_map(|it| it.trusted_servers()).map(|it| self.parse_url(it));
         let trusted_servers = trusted_servers.collect::<Result<Vec<_>, _>>()?;
         let caller_urls =
             self.parsed_agent_url()?.into_iter().chain(self.source_url()?).chain(trusted_servers);
@@ -185,15 +184,6 @@ impl ClientBuilder {
         Ok(url.and_then(|url| url_origin(&url)))
     }
 
-    /// Returns the origin that receives the client certificate.
-    pub(super) fn certificate_origin(&self) -> Result<Option<String>, Error> {
-        let Some(certificate) = &self.client_certificate else { return Ok(None) };
-        match self.resolve_origin(certificate.url.as_deref())? {
-            Some(origin) => Ok(Some(origin)),
-            None => Err(no_origin_error("a client certificate", "client_certificate_for")),
-        }
-    }
-
     /// Returns the URL of the agent, if the caller gave it.
     fn parsed_agent_url(&self) -> Result<Option<Url>, Error> {
         match (&self.agent_url, &self.source) {
@@ -224,15 +214,7 @@ impl ClientBuilder {
         if let Some(name) = &self.user_agent {
             http = http.user_agent(name.clone());
         }
-        for pem in &self.root_certificates {
-            http = http.root_certificates(pem.clone());
-        }
-        if let Some(ClientCertificate { chain, key, .. }) = &self.client_certificate
-            && let Some(origin) = self.certificate_origin()?
-        {
-            http = http.identity(origin, chain.clone(), key.clone());
-        }
-        Ok(http.build()?)
+        Ok(self.tls.configure(self, http)?.build()?)
     }
 
     /// Adds the credentials, each bound to its origin.

@@ -91,7 +91,7 @@ impl Connector {
     ) -> Result<Option<OriginCredentials>, Error> {
         let Some((url, credential_set)) = &self.builder.credential_set else { return Ok(None) };
         let origin = self.builder.resolve_origin(url.as_deref())?;
-        let certificate_origin = self.builder.certificate_origin()?;
+        let certificate_origin = self.builder.tls.certificate_origin(&self.builder)?;
         let has_certificate =
             certificate_origin.as_deref() == Some(self.builder.endpoint(selected)?.origin());
         let context =

@@ -5,6 +5,8 @@ mod checks;
 mod connector;
 mod identity;
 mod layer;
+#[cfg_attr(not(feature = "tls"), path = "tls/disabled.rs")]
+mod tls;
 
 use std::sync::Arc;
 
@@ -14,8 +16,8 @@ use latimer_protocol::Version;
 use latimer_protocol::card::{AgentCard, ProtocolBinding};
 
 pub(super) use self::connector::Connector;
-use self::identity::ClientCertificate;
 use self::layer::Layer;
+use self::tls::TlsOptions;
 use super::Client;
 use super::poll::PollPolicy;
 use super::retry::RetryPolicy;
@@ -68,8 +70,7 @@ pub struct ClientBuilder {
     streaming_enabled: bool,
     layers: Vec<Layer>,
     guard_rules: Rules,
-    root_certificates: Vec<Vec<u8>>,
-    client_certificate: Option<ClientCertificate>,
+    tls: TlsOptions,
 }
 
 impl ClientBuilder {
@@ -93,8 +94,7 @@ impl ClientBuilder {
             streaming_enabled: true,
             layers: Vec::new(),
             guard_rules: Rules::default(),
-            root_certificates: Vec::new(),
-            client_certificate: None,
+            tls: TlsOptions::default(),
         }
     }
 

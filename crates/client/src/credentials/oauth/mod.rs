@@ -23,6 +23,7 @@ mod code;
 mod device;
 mod provider;
 mod redirect;
+mod request;
 mod scheme;
 mod server;
 mod tokens;

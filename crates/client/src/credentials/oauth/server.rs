@@ -46,8 +46,13 @@ impl OAuthClient {
         }
     }
 
+    /// Returns the authorization servers that may receive the secret.
+    pub(crate) fn trusted_servers(&self) -> &[String] {
+        &self.trusted_servers
+    }
+
     /// Returns whether the server at a URL may receive the secret, for an agent at this origin.
-    pub(in crate::credentials) fn trusts(&self, url: &str, agent_origin: Option<&str>) -> bool {
+    pub(super) fn trusts(&self, url: &str, agent_origin: Option<&str>) -> bool {
         let Some(server_origin) = parse_origin(url) else { return false };
         agent_origin == Some(&*server_origin)
             || self
@@ -240,7 +245,7 @@ impl TokenResponse {
 #[derive(Clone, Debug)]
 pub(in crate::credentials) struct Token {
     /// Value of the `Authorization` header.
-    pub(in crate::credentials) header: HeaderValue,
+    header: HeaderValue,
     /// Token without a prefix.
     pub(super) access_token: Secret,
     /// Expiry; none if the server declares none.
@@ -252,6 +257,10 @@ pub(in crate::credentials) struct Token {
 }
 
 impl Token {
+    pub(in crate::credentials) fn header(&self) -> &HeaderValue {
+        &self.header
+    }
+
     pub(super) fn new(
         access_token: Secret,
         expires_at: Option<SystemTime>,

@@ -8,6 +8,7 @@ mod v0_3;
 mod v1;
 
 use std::error::Error as _;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -36,6 +37,20 @@ use crate::client::CallOptions;
 use crate::credentials::RequestCredentials;
 use crate::error::Error;
 use tonic_channel::TonicChannel;
+
+/// Whether gRPC is compiled in.
+pub(crate) const GRPC_ENABLED: bool = true;
+
+/// Creates a transport over gRPC, for a channel that speaks HTTP/2.
+///
+/// # Errors
+/// [`Error::InvalidSetup`] if the version has no gRPC.
+pub(crate) fn grpc_transport(
+    endpoint: Endpoint,
+    channel: HttpChannel,
+) -> Result<Arc<dyn Transport>, Error> {
+    Ok(Arc::new(Grpc::new(endpoint, channel)?))
+}
 
 /// Transport over gRPC, for 1.0 and 0.3.
 #[derive(Clone, Debug)]

@@ -1,0 +1,38 @@
+//! Tokens for the OAuth client of a credential set, as a security scheme of a card requires.
+
+use latimer_outbound::HttpClient as Http;
+use latimer_protocol::card::SecurityScheme;
+
+use super::{OAuthClient, OAuthProvider, TokenSource};
+use crate::credentials::Credentials;
+
+impl OAuthClient {
+    /// Returns tokens of the client credentials grant, from a server that may receive the secret for
+    /// an agent at this origin.
+    ///
+    /// # Errors
+    /// What the credential set lacks.
+    pub(in crate::credentials) async fn request_tokens(
+        mut self,
+        http: &Http,
+        scheme: &SecurityScheme,
+        scopes: &[String],
+        agent_origin: Option<&str>,
+    ) -> Result<Credentials, &'static str> {
+        let provider = OAuthProvider::from_scheme(http, scheme).await.map_err(|error| {
+            tracing::warn!(%error, "authorization server of a card cannot be used");
+            "an authorization server with metadata"
+        })?;
+        if !provider.supports_grant("client_credentials") {
+            return Err("a user who logs in");
+        }
+        if !self.trusts(&provider.token_url, agent_origin) {
+            return Err("an authorization server that may receive the client's secret");
+        }
+        if self.scopes.is_empty() {
+            self.scopes = scopes.to_vec();
+        }
+        let server = provider.server(http.clone(), self);
+        Ok(Credentials::tokens(TokenSource::client_credentials(server)))
+    }
+}
