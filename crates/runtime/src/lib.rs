@@ -27,6 +27,8 @@ mod process;
 mod remote;
 pub mod tools;
 
+pub use latimer_protocol as protocol;
+
 pub use command::{CommandAgent, Input, InvalidCommand, shell_command};
 pub use demo::DemoAgent;
 pub use echo::EchoAgent;

@@ -68,7 +68,7 @@ pub use push::WebhookDispatcher;
 #[cfg(feature = "push")]
 pub use push::{DeadLetterView, PushSettings, ReplayOutcome, V0_3Body};
 pub use rate::RateLimit;
-pub use server::{RunningServer, Server};
+pub use server::{AssembledServer, RunningServer, Server, ServerHandle};
 pub use settings::{HttpLimits, Settings, StreamTerminator};
 #[cfg(feature = "signing")]
 pub use signing::{DeliveryClaims, KeyGenerationError, Keyring, generate_key};

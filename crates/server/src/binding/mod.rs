@@ -79,7 +79,7 @@ const EXTENSIONS_HEADER_BEFORE_1_0: HeaderName =
     HeaderName::from_static(parameters::EXTENSIONS_BEFORE_1_0);
 
 /// Entry point of all requests.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Frontend {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) registry: Arc<AgentRegistry>,
@@ -87,7 +87,7 @@ pub(crate) struct Frontend {
     pub(crate) dispatcher: Option<WebhookDispatcher>,
     pub(crate) settings: Settings,
     pub(crate) route_table: RouteTable,
-    pub(crate) cards: Cards,
+    pub(crate) cards: Arc<Cards>,
     pub(crate) keyring: Option<Keyring>,
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
@@ -101,7 +101,7 @@ pub(crate) struct Frontend {
     pub(crate) address_resolver: AddressResolver,
     /// Accepted host names; `None` accepts all.
     pub(crate) host_allow_list: Option<HostAllowList>,
-    pub(crate) call_limiter: CallLimiter,
+    pub(crate) call_limiter: Arc<CallLimiter>,
     pub(crate) support_services: SupportServices,
 }
 
@@ -123,6 +123,17 @@ struct RequestContext<'a> {
 }
 
 impl Frontend {
+    /// Returns a frontend for a socket at this address. Caches and rate limits are shared.
+    pub(crate) fn for_socket(&self, listen_address: SocketAddr) -> Self {
+        let mut frontend = self.clone();
+        let resolver = &mut frontend.address_resolver;
+        resolver.listen_address = Some(listen_address);
+        frontend.host_allow_list =
+            HostAllowList::new(&self.settings, resolver.public_url.as_ref(), Some(listen_address));
+        frontend.is_loopback_only = self.settings.is_loopback_only(listen_address);
+        frontend
+    }
+
     /// Handles a request. Errors have the format of the binding that the path belongs to.
     pub(crate) async fn handle<B>(
         &self,

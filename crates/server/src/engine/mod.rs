@@ -144,7 +144,7 @@ impl Default for EngineLimits {
 }
 
 /// Counts of current work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Activity {
     /// Tasks with a running turn or a reader.

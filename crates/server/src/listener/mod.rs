@@ -30,11 +30,11 @@ use tracing::warn;
 
 #[cfg(feature = "tls")]
 pub use tls::ClientCertificateMode;
-pub(crate) use tls::ReloadingTls;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 #[cfg(not(feature = "tls"))]
 pub(crate) use tls::Tls;
+pub(crate) use tls::{ReloadingTls, TlsFiles};
 
 use crate::auth::ClientCertificate;
 use crate::binding::{Body, Frontend};

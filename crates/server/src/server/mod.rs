@@ -1,45 +1,45 @@
-//! A server: agents, where their tasks are kept, and how they are reached.
+//! Configuration of a server, and its two later stages.
+//!
+//! A [`Server`] is configured; an [`AssembledServer`] has a store, an engine and cards; a
+//! [`RunningServer`] serves a socket. A [`ServerHandle`] controls the last two.
 
+mod assembled;
+mod backend;
 #[cfg_attr(not(feature = "push"), path = "dispatcher/disabled.rs")]
 mod dispatcher;
 mod echo;
+mod handle;
 mod running;
 mod signal;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use http::HeaderMap;
 use latimer_protocol::swarm::Directive;
 use latimer_protocol::{Caller, Service};
-use latimer_store::{MemoryStore, TaskStore};
+use latimer_store::TaskStore;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
+use assembled::{LoadedTls, load_tls, local_address};
 use dispatcher::DispatcherFactory;
+
+pub use assembled::AssembledServer;
+pub use handle::ServerHandle;
 pub use running::RunningServer;
 
-use crate::address::{AddressResolver, Scheme};
 use crate::agent::{Agent, AgentRegistry};
 use crate::auth::{Authenticate, HeaderAuth};
-use crate::binding::{Cards, Frontend, Readiness, RouteTable, SupportServices, compiled_bindings};
-use crate::engine::{Activity, Engine, ids};
 use crate::error::{Error, Result};
-use crate::host::HostAllowList;
-use crate::listener::{Listener, ReloadingTls, RequestHandler, Tls, mount_behind};
-use crate::metrics::Metrics;
-use crate::push::WebhookDispatcher;
-use crate::rate::CallLimiter;
+use crate::listener::Tls;
 use crate::settings::Settings;
 use crate::signing::Keyring;
 use crate::swarm::Swarm;
 use crate::turn::{AgentFailure, Turn};
 
-/// A server that publishes agents.
+/// The configuration of a server that publishes agents.
 ///
 /// ```no_run
 /// use latimer_server::{Server, Turn};
@@ -68,7 +68,7 @@ pub struct Server {
     dispatcher: Option<DispatcherFactory>,
     keyring: Option<Keyring>,
     tls: Option<Tls>,
-    routes: Option<Router>,
+    routes: Router,
     swarm: Option<Swarm>,
 }
 
@@ -83,12 +83,12 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server of one agent.
+    /// Creates a server with one agent.
     pub fn new(agent: Agent) -> Self {
         Self::empty().with_agent(agent)
     }
 
-    /// A server of one agent, which is a function.
+    /// Creates a server with one agent, whose executor is a function.
     pub fn agent<F, R, E>(name: impl Into<Arc<str>>, function: F) -> Self
     where
         F: Fn(Turn) -> R + Send + Sync + 'static,
@@ -98,12 +98,12 @@ impl Server {
         Self::new(Agent::from_fn(name, function))
     }
 
-    /// A server of one agent, which says what it is told.
+    /// Creates a server with one agent, which replies with the text of each message.
     pub fn echo() -> Self {
         Self::new(echo::agent())
     }
 
-    /// A server without agents yet. It still has a card, which says so.
+    /// Creates a server without agents. Its card states that it has none.
     pub fn empty() -> Self {
         Self {
             agents: Vec::new(),
@@ -116,66 +116,67 @@ impl Server {
             dispatcher: None,
             keyring: None,
             tls: None,
-            routes: None,
+            routes: Router::new(),
             swarm: None,
         }
     }
 
-    /// Publishes one more agent. The first is the primary one, unless [`Server::primary`] says otherwise.
+    /// Adds an agent. The first one is the primary agent unless [`Server::primary`] names another.
     pub fn with_agent(mut self, agent: Agent) -> Self {
         self.agents.push(agent);
         self
     }
 
-    /// Says which agent is meant when none is named.
+    /// Sets the agent that handles calls which name none.
     pub fn primary(mut self, name: impl Into<String>) -> Self {
         self.primary = Some(name.into());
         self
     }
 
-    /// Keeps tasks here and not in memory.
+    /// Sets the store of tasks. The default is a [`MemoryStore`](latimer_store::MemoryStore).
     pub fn store(self, store: impl TaskStore) -> Self {
         self.shared_store(Arc::new(store))
     }
 
-    /// Keeps tasks in a store that others may have as well.
+    /// Sets a store of tasks that the application also uses.
     pub fn shared_store(mut self, store: Arc<dyn TaskStore>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Has calls answered by this and not by the task engine. The agents are then only what the
-    /// cards say, and whose tasks are whose is for the service to know.
+    /// Answers calls with a service in place of the task engine. The agents then determine the cards
+    /// only, and the service has to separate the tasks of different callers.
     pub fn with_service(mut self, service: impl Service) -> Self {
         self.service = Some(Arc::new(service));
         self
     }
 
-    /// Listens at this address: a host and a port. Port 0 is any free one.
+    /// Sets the address to listen on: a host and a port. Port 0 selects a free port. The default is
+    /// `127.0.0.1:8080`.
     pub fn bind(mut self, address: impl fmt::Display) -> Self {
         self.listen_address = address.to_string();
         self
     }
 
-    /// Sets everything that can be set, in place of what was set before.
+    /// Replaces all settings, including those of methods that were called before.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Serves A2A under this path.
+    /// Sets the path below which A2A is served.
     pub fn listen_path(mut self, path: impl Into<String>) -> Self {
         self.settings.listen_path = path.into();
         self
     }
 
-    /// Says what callers reach the server under.
+    /// Sets the URL under which clients reach the server; it is written into cards.
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.settings.public_url = Some(url.into());
         self
     }
 
-    /// Knows callers by their headers; whoever is not known is refused.
+    /// Authenticates callers by the headers of their requests. `None` rejects a request.
     pub fn authenticate_with(
         self,
         extractor: impl Fn(&HeaderMap) -> Option<Caller> + Send + Sync + 'static,
@@ -183,36 +184,36 @@ impl Server {
         self.authenticate(HeaderAuth(extractor))
     }
 
-    /// Knows callers in any other way.
+    /// Authenticates callers.
     pub fn authenticate(mut self, authenticate: impl Authenticate) -> Self {
         self.auth = Some(Arc::new(authenticate));
         self
     }
 
-    /// Signs cards and what webhooks are told, and publishes the keys that prove it at `/.well-known/jwks.json`.
+    /// Signs cards and webhook deliveries, and publishes the keys that verify them at
+    /// `/.well-known/jwks.json`.
     ///
-    /// A card is signed where its addresses are the server's own for certain: with
-    /// [`Server::public_url`], and on this machine. What a caller says in its `Host` header, or a proxy
-    /// for it, is repeated in its card, and not signed.
+    /// A card is signed only if its addresses are known to be the server's own: with
+    /// [`Server::public_url`], or on loopback. A card whose addresses come from the `Host` header of
+    /// a request, or from a proxy, is not signed.
     #[cfg(feature = "signing")]
     pub fn with_keyring(mut self, keyring: Keyring) -> Self {
         self.keyring = Some(keyring);
         self
     }
 
-    /// Listens with TLS and nothing else. A router is served by somebody else, who has their own.
+    /// Serves TLS only. Applies to sockets of the server, not to its router.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Takes messages with a `swarmKind` in their metadata for directives, whichever agent they are
-    /// sent to, and hands them to this and not to the agent. Without it they are messages like others.
+    /// Passes messages with a `swarmKind` in their metadata to a handler in place of the agent that
+    /// they are sent to. Without a handler they are ordinary messages.
     ///
-    /// Only callers who are known may give directives; those of others, and of unknown kinds, are
-    /// rejected. A question that the handler asks is answered by another directive: an answer without
-    /// a `swarmKind` goes to the agent.
+    /// Directives of anonymous callers and of unknown kinds are rejected. If the handler requires
+    /// input, another directive answers it: a message without a `swarmKind` goes to the agent.
     pub fn register_swarm_handler<F, R, E>(mut self, handler: F) -> Self
     where
         F: Fn(Directive, Turn) -> R + Send + Sync + 'static,
@@ -223,84 +224,70 @@ impl Server {
         self
     }
 
-    /// Serves more routes, which go before its own; what they do not take is the server's. Their
-    /// fallbacks are not used.
+    /// Adds routes that take precedence over those of the server. Requests that they do not match go
+    /// to the server; their fallbacks are not used.
     pub fn merge_routes(mut self, routes: Router) -> Self {
-        self.routes = Some(match self.routes.take() {
-            Some(existing) => existing.merge(routes),
-            None => routes,
-        });
+        self.routes = self.routes.merge(routes);
         self
     }
 
-    /// Everything as a router, to be served by somebody else. gRPC needs HTTP/2 and the root. Who can
-    /// reach it is not known here, so that what is for this machine alone is not served.
+    /// Creates the store, the engine and the cards, and recovers the tasks of an ended process. No
+    /// socket is opened.
     ///
     /// # Errors
-    /// When agents or settings make no sense, or the store is not usable.
-    pub async fn router(mut self) -> Result<Router> {
-        let routes = self.routes.take().unwrap_or_default();
-        let AssembledServer { frontend, .. } = self.assemble(None).await?;
-        Ok(mount_behind(routes, frontend))
+    /// When the agents or settings are invalid, or the store cannot be used.
+    pub async fn assemble(self) -> Result<AssembledServer> {
+        AssembledServer::new(self, None).await
     }
 
-    /// Begins to listen, and returns what stops it.
+    /// Assembles the server and returns its [router](AssembledServer::router).
     ///
     /// # Errors
-    /// When agents or settings make no sense, certificates or the store are not usable, or the
-    /// address cannot be listened at.
-    pub async fn listen(mut self) -> Result<RunningServer> {
-        let loaded_tls = self.tls.clone().map(ReloadingTls::new).transpose()?;
+    /// As [`Server::assemble`].
+    pub async fn router(self) -> Result<Router> {
+        Ok(self.assemble().await?.router())
+    }
+
+    /// Binds the address and serves it until the returned server is shut down or dropped.
+    ///
+    /// # Errors
+    /// As [`Server::serve`], and when the address cannot be bound.
+    pub async fn listen(self) -> Result<RunningServer> {
+        // Certificates are checked before the address is taken.
+        let tls = load_tls(self.tls.as_ref())?;
         let listen_error = |source| Error::listen(&self.listen_address, source);
         let socket = TcpListener::bind(&self.listen_address).await.map_err(listen_error)?;
-        let address = socket.local_addr().map_err(listen_error)?;
-        let routes = self.routes.take();
-        let settings = self.settings.clone();
-        let AssembledServer { frontend, engine, recovered_tasks } =
-            self.assemble(Some(address)).await?;
-        let handler = match routes {
-            None => RequestHandler::Frontend(frontend.clone()),
-            Some(routes) => RequestHandler::Router(mount_behind(routes, frontend.clone())),
-        };
-        let (drain_token, abort_token) = (CancellationToken::new(), CancellationToken::new());
-        let tasks = TaskTracker::new();
-        let tls = loaded_tls.map(|(tls, files)| {
-            tasks.spawn(tls.clone().reload_on_change(files, drain_token.clone()));
-            tls
-        });
-        let listener = Listener {
-            socket,
-            handler,
-            tls,
-            limits: settings.http,
-            metrics: frontend.metrics.clone(),
-            drain_token: drain_token.clone(),
-            abort_token: abort_token.clone(),
-            tasks: tasks.clone(),
-        };
-        tasks.spawn(listener.serve());
-        info!(%address, "listening");
-        let drain_timeout = settings.drain_timeout;
-        Ok(RunningServer {
-            address,
-            recovered_tasks,
-            frontend,
-            engine,
-            drain_timeout,
-            drain_token,
-            abort_token,
-            tasks,
-        })
+        self.serve_with_tls(socket, tls).await
     }
 
-    /// Listens until the process is told to stop, by ctrl-c or TERM; then finishes what it is at.
+    /// Assembles the server and serves a bound socket until the returned server is shut down or
+    /// dropped. [`Server::bind`] is ignored.
     ///
     /// # Errors
-    /// Whatever [`Server::listen`] fails with.
+    /// When the agents or settings are invalid, the certificates or the store cannot be used, or
+    /// the socket has no address.
+    pub async fn serve(self, socket: TcpListener) -> Result<RunningServer> {
+        let tls = load_tls(self.tls.as_ref())?;
+        self.serve_with_tls(socket, tls).await
+    }
+
+    async fn serve_with_tls(
+        self,
+        socket: TcpListener,
+        tls: Option<LoadedTls>,
+    ) -> Result<RunningServer> {
+        let address = local_address(&socket)?;
+        AssembledServer::new(self, Some(address)).await?.serve_with_tls(socket, tls)
+    }
+
+    /// Serves until the process receives SIGINT or SIGTERM, and then shuts down.
+    ///
+    /// # Errors
+    /// As [`Server::listen`].
     pub async fn run(self) -> Result<()> {
         let requires_auth = self.auth.is_some();
         let running = self.listen().await?;
-        if !requires_auth && !running.frontend.is_loopback_only {
+        if !requires_auth && !running.is_loopback_only {
             warn!(
                 address = %running.address(),
                 "ANYBODY WHO REACHES THIS ADDRESS CAN CALL THE AGENTS: nobody is asked who they are"
@@ -312,12 +299,8 @@ impl Server {
         Ok(())
     }
 
-    fn is_loopback_only(&self, listen_address: Option<SocketAddr>) -> bool {
-        listen_address.is_some_and(|it| self.settings.is_loopback_only(it))
-    }
-
-    async fn assemble(self, listen_address: Option<SocketAddr>) -> Result<AssembledServer> {
-        self.settings.check()?;
+    /// Creates the registry of the agents, and checks that their cards can be signed.
+    fn registry(&self) -> Result<AgentRegistry> {
         let with_swarm = |agent: Agent| match &self.swarm {
             Some(swarm) => agent.with_swarm(swarm),
             None => agent,
@@ -329,123 +312,11 @@ impl Server {
         if let Some(keyring) = &self.keyring {
             check_signing(keyring, &registry)?;
         }
-        let registry = Arc::new(registry);
-        let metrics = Metrics::default();
-        let backend = match self.service.clone() {
-            Some(service) => {
-                Backend { service, engine: None, dispatcher: None, readiness: Readiness::default() }
-            }
-            None => {
-                let store = self.store.clone().unwrap_or_else(|| Arc::new(MemoryStore::default()));
-                let dispatcher = self.make_dispatcher(&store, &metrics, listen_address)?;
-                let limits = self.settings.limits.clone();
-                Backend::for_engine(Engine::new(registry.clone(), store, limits), dispatcher)
-            }
-        };
-        for agent in registry.iter() {
-            agent.executor().on_publish(agent.card_handle());
-        }
-        metrics.watch_agent_health(&registry);
-        let mut recovered_tasks = 0;
-        if let Some(engine) = &backend.engine {
-            recovered_tasks = engine.recover().await.map_err(Error::Store)?;
-            register_gauges(engine, &metrics);
-        }
-        if let Some(dispatcher) = backend.dispatcher.clone() {
-            let help = "Webhooks that have something to do, now or later";
-            metrics.register_gauge("webhooks", help, move || dispatcher.active_count());
-        }
-        let address_resolver = AddressResolver {
-            public_url: self.settings.public_url.as_deref().map(str::parse).transpose()?,
-            trusted_proxies: self.settings.trusted_proxies.clone(),
-            listen_address,
-            scheme: if self.tls.is_some() { Scheme::Https } else { Scheme::Http },
-        };
-        if self.keyring.is_some() && !address_resolver.has_authoritative() {
-            warn!(
-                "CARDS ARE SIGNED ON THIS MACHINE ONLY: set public_url to sign them for everybody"
-            );
-        }
-        let is_loopback_only = self.is_loopback_only(listen_address);
-        let support_services =
-            SupportServices::new().map_err(|error| Error::setting("grpc", error.to_string()))?;
-        support_services.set_serving(true).await;
-        let frontend = Frontend {
-            service: backend.service,
-            registry,
-            dispatcher: backend.dispatcher,
-            route_table: RouteTable::new(&self.settings, compiled_bindings()),
-            cards: Cards::new(&self.settings),
-            host_allow_list: HostAllowList::new(
-                &self.settings,
-                address_resolver.public_url.as_ref(),
-                listen_address,
-            ),
-            call_limiter: CallLimiter::new(&self.settings.rate),
-            address_resolver,
-            metrics,
-            readiness: backend.readiness,
-            security: self.auth.as_ref().map(|it| it.security()).unwrap_or_default(),
-            auth: self.auth,
-            keyring: self.keyring,
-            is_loopback_only,
-            anonymous: Caller::anonymous(),
-            support_services,
-            settings: self.settings,
-        };
-        Ok(AssembledServer {
-            frontend: Arc::new(frontend),
-            engine: backend.engine,
-            recovered_tasks,
-        })
+        Ok(registry)
     }
 }
 
-/// Everything but the sockets.
-struct AssembledServer {
-    frontend: Arc<Frontend>,
-    engine: Option<Engine>,
-    recovered_tasks: u64,
-}
-
-/// What answers calls.
-struct Backend {
-    service: Arc<dyn Service>,
-    engine: Option<Engine>,
-    dispatcher: Option<WebhookDispatcher>,
-    readiness: Readiness,
-}
-
-impl Backend {
-    fn for_engine(mut engine: Engine, dispatcher: Option<WebhookDispatcher>) -> Self {
-        if let Some(dispatcher) = &dispatcher {
-            engine = engine.with_dispatcher(dispatcher.clone());
-        }
-        let store = engine.store().clone();
-        let readiness = Readiness::with_store(move || {
-            let store = store.clone();
-            // Nobody has such a task; only whether the store answers is of interest.
-            async move { store.find_agents("", &ids::task()).await.is_ok() }
-        });
-        Self { service: Arc::new(engine.clone()), engine: Some(engine), dispatcher, readiness }
-    }
-}
-
-/// Shows how much is going on.
-fn register_gauges(engine: &Engine, metrics: &Metrics) {
-    type ReadActivity = fn(Activity) -> usize;
-    let gauges: [(&str, &str, ReadActivity); 3] = [
-        ("live_tasks", "Tasks that somebody works on or watches", |it| it.live_tasks),
-        ("turns", "Turns that agents are at", |it| it.turns),
-        ("streams", "Streams of events that are open", |it| it.streams),
-    ];
-    for (name, help, read) in gauges {
-        let engine = engine.clone();
-        metrics.register_gauge(name, help, move || read(engine.activity()));
-    }
-}
-
-/// Better told now than with every card.
+/// Signs each card once, so that a card that cannot be signed fails the start.
 fn check_signing(keyring: &Keyring, registry: &AgentRegistry) -> Result<()> {
     for agent in registry.iter() {
         let public_card = agent.card();

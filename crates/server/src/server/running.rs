@@ -1,55 +1,57 @@
-//! Handle of a running server.
+//! A server that serves a socket.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::{info, warn};
+use tracing::warn;
 
-use crate::binding::Frontend;
-use crate::engine::Engine;
+use super::handle::ServerHandle;
 
-/// How long connections may take to close after all turns have ended.
+/// Time connections have to close after the last turn has ended.
 const CONNECTION_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Handle of a running server. Dropping it stops the server immediately;
-/// [`RunningServer::shutdown`] stops it gracefully.
+/// A server that serves a socket until it is shut down. Dropping it stops it at once.
 #[derive(Debug)]
 pub struct RunningServer {
     pub(super) address: SocketAddr,
     pub(super) recovered_tasks: u64,
-    pub(super) frontend: Arc<Frontend>,
-    pub(super) engine: Option<Engine>,
+    pub(super) handle: ServerHandle,
+    pub(super) is_loopback_only: bool,
     pub(super) drain_timeout: Duration,
+    /// Cancelled when connections are to close after the calls they carry.
     pub(super) drain_token: CancellationToken,
+    /// Cancelled when connections are to close at once.
     pub(super) abort_token: CancellationToken,
     pub(super) tasks: TaskTracker,
 }
 
 impl RunningServer {
-    /// Returns the address that the server listens on.
+    /// Returns the address of the socket.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the number of tasks claimed from ended processes at startup.
+    /// Returns how many tasks of an ended process the server recovered when it was assembled.
     #[must_use]
     pub fn recovered_tasks(&self) -> u64 {
         self.recovered_tasks
     }
 
-    /// Stops the server gracefully: rejects new messages, waits for running turns for at most the
-    /// drain timeout, and then closes connections.
+    /// Returns a handle to the server.
+    #[must_use]
+    pub fn handle(&self) -> ServerHandle {
+        self.handle.clone()
+    }
+
+    /// Drains the server for at most [`Settings::drain_timeout`](crate::Settings::drain_timeout) and
+    /// closes its connections.
+    ///
+    /// Connections that do not close within five seconds after the last turn are cut.
     pub async fn shutdown(self) {
-        self.frontend.readiness.drain();
-        self.frontend.support_services.set_serving(false).await;
-        if let Some(engine) = &self.engine {
-            info!(time = ?self.drain_timeout, "draining");
-            engine.drain(self.drain_timeout).await;
-        }
+        self.handle.drain(self.drain_timeout).await;
         self.drain_token.cancel();
         self.tasks.close();
         if tokio::time::timeout(CONNECTION_CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
@@ -62,9 +64,7 @@ impl RunningServer {
 
 impl Drop for RunningServer {
     fn drop(&mut self) {
-        if let Some(engine) = &self.engine {
-            engine.stop_now();
-        }
+        self.handle.stop_now();
         self.drain_token.cancel();
         self.abort_token.cancel();
     }

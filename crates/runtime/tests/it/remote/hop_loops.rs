@@ -1,11 +1,10 @@
 //! Tests of loops between gateways.
 
-use std::net::TcpListener;
-
 use latimer_client::user_message;
 use latimer_protocol::{SendMessageResponse, Task, TaskState};
 use latimer_runtime::RemoteAgent;
 use latimer_server::Server;
+use tokio::net::TcpListener;
 
 use super::{
     PAIRS, client_for, remote_agent, short_timeouts, start_demo, start_gateway, supports_streaming,
@@ -22,10 +21,11 @@ fn expect_task(sent: Result<SendMessageResponse, latimer_client::Error>) -> Task
 async fn looping_message_is_rejected_with_its_hop_path() {
     for pair in PAIRS.into_iter().filter(supports_streaming) {
         // The address of the second gateway must be known before that gateway starts.
-        let second_address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let second_socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let second_address = second_socket.local_addr().unwrap();
         let first = start_gateway(remote_agent(second_address, &pair)).await;
         let second = remote_agent(first.address(), &pair).into_agent("other");
-        let second = Server::new(second).bind(second_address).listen().await.unwrap();
+        let second = Server::new(second).serve(second_socket).await.unwrap();
         for address in [first.address(), second.address()] {
             let task = expect_task(
                 client_for(address, &PAIRS[0]).send(user_message("round and round")).await,

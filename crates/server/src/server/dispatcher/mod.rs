@@ -41,7 +41,7 @@ impl Server {
             None => WebhookDispatcher::new(
                 Arc::clone(store),
                 push.clone(),
-                self.is_loopback_only(listen_address),
+                listen_address.is_some_and(|it| self.settings.is_loopback_only(it)),
             )
             .map_err(|it| Error::setting("push", it.to_string()))?,
         };
