@@ -52,7 +52,7 @@ impl Error {
                 self.metadata.insert(SCOPE_KEY.to_owned(), scopes.join(" "));
             }
         }
-        self.challenge = Some(challenge);
+        self.challenge = Some(Box::new(challenge));
         self
     }
 
@@ -60,7 +60,7 @@ impl Error {
     /// response: a challenge of an upstream agent must not reach the callers of a gateway.
     #[must_use]
     pub fn challenge(&self) -> Option<&Challenge> {
-        self.challenge.as_ref()
+        self.challenge.as_deref()
     }
 }
 

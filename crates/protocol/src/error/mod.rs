@@ -47,7 +47,8 @@ pub struct Error {
     message: Cow<'static, str>,
     metadata: BTreeMap<String, String>,
     violations: Vec<InvalidField>,
-    challenge: Option<Challenge>,
+    /// Boxed because errors move through every layer and few have a challenge.
+    challenge: Option<Box<Challenge>>,
 }
 
 impl Error {
