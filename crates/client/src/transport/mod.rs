@@ -60,7 +60,44 @@ pub(crate) const STREAM_CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// Carries calls to an agent.
 ///
 /// Implement it to call agents over another channel ([`Client::from_transport`]), or to wrap the
-/// transport of a client ([`ClientBuilder::layer`], with an example).
+/// transport of a client ([`ClientBuilder::layer`]).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use latimer_client::transport::Transport;
+/// use latimer_client::{CallOptions, Client, Error, user_message};
+/// use latimer_protocol::{Call, CallResponse, ErrorKind, Reply, Request, SendMessageResponse};
+///
+/// /// Returns each message as the reply to it.
+/// #[derive(Debug)]
+/// struct Echo;
+///
+/// #[async_trait::async_trait]
+/// impl Transport for Echo {
+///     async fn exchange(
+///         &self,
+///         call: &Call,
+///         _: &CallOptions,
+///     ) -> Result<CallResponse<Error>, Error> {
+///         match &call.request {
+///             Request::SendMessage(request) => {
+///                 let reply = SendMessageResponse::Message(request.message.clone());
+///                 Ok(Reply::SendMessage(reply).into())
+///             }
+///             _ => Err(latimer_protocol::Error::from(ErrorKind::UnsupportedOperation).into()),
+///         }
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// let client = Client::from_transport(Arc::new(Echo));
+/// let reply = client.send(user_message("hello")).await?;
+/// assert!(matches!(reply, SendMessageResponse::Message(it) if it.text() == "hello"));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// [`Client::from_transport`]: crate::Client::from_transport
 /// [`ClientBuilder::layer`]: crate::ClientBuilder::layer
