@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use crate::transport::Transport;
 
+type Wrap = dyn Fn(Arc<dyn Transport>) -> Arc<dyn Transport> + Send + Sync;
+
 /// A function that wraps a transport. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Layer(Arc<dyn Fn(Arc<dyn Transport>) -> Arc<dyn Transport> + Send + Sync>);
+pub(super) struct Layer(Arc<Wrap>);
 
 impl Layer {
     pub(super) fn new(

@@ -57,7 +57,7 @@ pub(super) fn send_then_follow(
         }
         context => {
             let probe = context.and_then(|it| lookup.start_probe(&client, &it));
-            (DeferredState::Following(client.follow(request)), probe)
+            (DeferredState::Following(client.follow(request).into()), probe)
         }
     };
     DeferredReply { client, state, resolve_now, probe }
@@ -76,7 +76,7 @@ enum DeferredState {
     /// Waiting for the reply or the task. The future is stored so that dropping the one of `next`
     /// does not cancel it.
     Sending(BoxFuture<'static, SendOutcome>),
-    Following(TaskFollower),
+    Following(Box<TaskFollower>),
     Done,
 }
 
@@ -101,7 +101,7 @@ impl UpstreamEvents for DeferredReply {
                         return self.on_reply(result?).map(Some);
                     }
                     SendOutcome::TaskFound(id) => {
-                        self.state = DeferredState::Following(self.client.follow_task(id));
+                        self.state = DeferredState::Following(self.client.follow_task(id).into());
                     }
                 },
             }
@@ -121,7 +121,7 @@ impl DeferredReply {
             SendMessageResponse::Task(task) => {
                 if task.status.state.phase() == Phase::Active {
                     let follower = self.client.follow_task(task.id.clone());
-                    self.state = DeferredState::Following(follower);
+                    self.state = DeferredState::Following(follower.into());
                 }
                 Ok(StreamResponse::Task(Arc::unwrap_or_clone(task)))
             }
