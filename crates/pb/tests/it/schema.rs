@@ -14,15 +14,15 @@ const DESCRIPTORS: &[u8] = include_bytes!("../../src/generated/descriptor.bin");
 
 /// Asserts that a package contains the recorded schema and, in addition, exactly `extra`.
 pub(crate) fn check(package: &str, recorded: &Recorded, extra: &[&str]) {
-    let ours = ours(package);
-    let theirs = theirs(recorded);
-    let missing: Vec<_> = theirs.difference(&ours).collect();
+    let generated = generated_lines(package);
+    let expected = recorded_lines(recorded);
+    let missing: Vec<_> = expected.difference(&generated).collect();
     assert!(missing.is_empty(), "{package} lacks {missing:#?}");
-    let more: Vec<_> = ours.difference(&theirs).collect();
+    let more: Vec<_> = generated.difference(&expected).collect();
     assert_eq!(more, extra, "{package}: additions to the SDK");
 }
 
-fn theirs(recorded: &Recorded) -> BTreeSet<String> {
+fn recorded_lines(recorded: &Recorded) -> BTreeSet<String> {
     let mut lines: BTreeSet<String> = recorded.methods.iter().cloned().collect();
     for message in &recorded.messages {
         lines.insert(message.name.clone());
@@ -34,7 +34,7 @@ fn theirs(recorded: &Recorded) -> BTreeSet<String> {
     lines
 }
 
-fn ours(package: &str) -> BTreeSet<String> {
+fn generated_lines(package: &str) -> BTreeSet<String> {
     let set = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
     let mut lines = BTreeSet::new();
     for file in set.file.iter().filter(|file| file.package() == package) {

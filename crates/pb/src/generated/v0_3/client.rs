@@ -9,7 +9,7 @@
 )]
 use tonic::codegen::*;
 use tonic::codegen::http::Uri;
-/// What an A2A 0.3 agent answers to.
+/// Operations of an A2A 0.3 agent.
 #[derive(Debug, Clone)]
 pub struct A2aServiceClient<T> {
     inner: tonic::client::Grpc<T>,
@@ -79,7 +79,7 @@ where
         self.inner = self.inner.max_encoding_message_size(limit);
         self
     }
-    /// Hands a message to the agent and waits for its answer, or for the task it started.
+    /// Sends a message to the agent and waits for the reply or the task.
     pub async fn send_message(
         &mut self,
         request: impl tonic::IntoRequest<super::SendMessageRequest>,
@@ -104,7 +104,7 @@ where
             .insert(GrpcMethod::new("a2a.v1.A2AService", "SendMessage"));
         self.inner.unary(req, path, codec).await
     }
-    /// Hands a message to the agent and follows what becomes of it.
+    /// Sends a message to the agent and streams the events of the task.
     pub async fn send_streaming_message(
         &mut self,
         request: impl tonic::IntoRequest<super::SendMessageRequest>,
@@ -129,7 +129,7 @@ where
             .insert(GrpcMethod::new("a2a.v1.A2AService", "SendStreamingMessage"));
         self.inner.server_streaming(req, path, codec).await
     }
-    /// Reads one task.
+    /// Gets a task.
     pub async fn get_task(
         &mut self,
         request: impl tonic::IntoRequest<super::GetTaskRequest>,
@@ -150,7 +150,7 @@ where
         req.extensions_mut().insert(GrpcMethod::new("a2a.v1.A2AService", "GetTask"));
         self.inner.unary(req, path, codec).await
     }
-    /// Reads a page of tasks that fit a filter. Only the Go SDK has it.
+    /// Lists tasks that match a filter, in pages. Only the Go SDK has this method.
     pub async fn list_tasks(
         &mut self,
         request: impl tonic::IntoRequest<super::ListTasksRequest>,
@@ -175,7 +175,7 @@ where
             .insert(GrpcMethod::new("a2a.v1.A2AService", "ListTasks"));
         self.inner.unary(req, path, codec).await
     }
-    /// Asks the agent to give a task up.
+    /// Cancels a task.
     pub async fn cancel_task(
         &mut self,
         request: impl tonic::IntoRequest<super::CancelTaskRequest>,
@@ -197,7 +197,7 @@ where
             .insert(GrpcMethod::new("a2a.v1.A2AService", "CancelTask"));
         self.inner.unary(req, path, codec).await
     }
-    /// Follows a task that is already there.
+    /// Streams the events of an existing task.
     pub async fn task_subscription(
         &mut self,
         request: impl tonic::IntoRequest<super::TaskSubscriptionRequest>,
@@ -222,7 +222,7 @@ where
             .insert(GrpcMethod::new("a2a.v1.A2AService", "TaskSubscription"));
         self.inner.server_streaming(req, path, codec).await
     }
-    /// Registers a webhook for a task.
+    /// Creates a webhook for a task.
     pub async fn create_task_push_notification_config(
         &mut self,
         request: impl tonic::IntoRequest<
@@ -254,7 +254,7 @@ where
             );
         self.inner.unary(req, path, codec).await
     }
-    /// Reads one webhook of a task.
+    /// Gets a webhook of a task.
     pub async fn get_task_push_notification_config(
         &mut self,
         request: impl tonic::IntoRequest<super::GetTaskPushNotificationConfigRequest>,
@@ -281,7 +281,7 @@ where
             );
         self.inner.unary(req, path, codec).await
     }
-    /// Reads a page of a task's webhooks.
+    /// Lists the webhooks of a task, in pages.
     pub async fn list_task_push_notification_config(
         &mut self,
         request: impl tonic::IntoRequest<
@@ -313,7 +313,7 @@ where
             );
         self.inner.unary(req, path, codec).await
     }
-    /// Reads the agent's card, in full for callers that have authenticated.
+    /// Gets the agent card; authenticated clients receive the extended card.
     pub async fn get_agent_card(
         &mut self,
         request: impl tonic::IntoRequest<super::GetAgentCardRequest>,
@@ -335,7 +335,7 @@ where
             .insert(GrpcMethod::new("a2a.v1.A2AService", "GetAgentCard"));
         self.inner.unary(req, path, codec).await
     }
-    /// Removes one webhook of a task.
+    /// Deletes a webhook of a task.
     pub async fn delete_task_push_notification_config(
         &mut self,
         request: impl tonic::IntoRequest<

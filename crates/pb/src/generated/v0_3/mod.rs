@@ -5,28 +5,28 @@
 pub mod client;
 
 #[cfg(feature = "grpc")]
-#[expect(clippy::allow_attributes, reason = "tonic writes `allow`")]
+#[expect(clippy::allow_attributes, reason = "tonic generates `allow`")]
 pub mod server;
 
-/// A piece of work an agent does for a client.
+/// Unit of work that an agent does for a client.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Task {
-    /// Name of the task, chosen by the server.
+    /// Id of the task, chosen by the server.
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
-    /// The conversation the task belongs to.
+    /// Context of the task.
     #[prost(string, tag = "2")]
     pub context_id: ::prost::alloc::string::String,
     /// Where the task stands.
     #[prost(message, optional, tag = "3")]
     pub status: ::core::option::Option<TaskStatus>,
-    /// What the task has produced so far.
+    /// Artifacts that the task has produced.
     #[prost(message, repeated, tag = "4")]
     pub artifacts: ::prost::alloc::vec::Vec<Artifact>,
-    /// What was said, oldest first.
+    /// Messages of the task, oldest first.
     #[prost(message, repeated, tag = "5")]
     pub history: ::prost::alloc::vec::Vec<Message>,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "6")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
 }
@@ -40,16 +40,16 @@ impl ::prost::Name for Task {
         "type.googleapis.com/a2a.v1.Task".into()
     }
 }
-/// Where a task stands, and since when.
+/// State of a task with its time and message.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskStatus {
     /// The state.
     #[prost(enumeration = "TaskState", tag = "1")]
     pub state: i32,
-    /// A word of the agent about it; `message` in JSON.
+    /// Message of the agent about the state; `message` in JSON.
     #[prost(message, optional, tag = "2")]
     pub update: ::core::option::Option<Message>,
-    /// When the state was entered.
+    /// Time of the transition to the state.
     #[prost(message, optional, tag = "3")]
     pub timestamp: ::core::option::Option<::prost_types::Timestamp>,
 }
@@ -63,10 +63,10 @@ impl ::prost::Name for TaskStatus {
         "type.googleapis.com/a2a.v1.TaskStatus".into()
     }
 }
-/// One stretch of content in a message or an artifact.
+/// Part of the content of a message or an artifact.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Part {
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "4")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
     /// The content; exactly one member is set.
@@ -108,19 +108,19 @@ pub struct FilePart {
     /// Name of the file.
     #[prost(string, tag = "4")]
     pub name: ::prost::alloc::string::String,
-    /// The file itself or its address; exactly one member is set.
+    /// Bytes or URL of the file; exactly one member is set.
     #[prost(oneof = "file_part::File", tags = "1, 2")]
     pub file: ::core::option::Option<file_part::File>,
 }
 /// Nested message and enum types in `FilePart`.
 pub mod file_part {
-    /// The file itself or its address; exactly one member is set.
+    /// Bytes or URL of the file; exactly one member is set.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum File {
-        /// Where the file can be fetched.
+        /// URL of the file.
         #[prost(string, tag = "1")]
         FileWithUri(::prost::alloc::string::String),
-        /// The file. Some SDKs put base64 text here, others the bytes as they are.
+        /// Bytes of the file. Some SDKs send base64 text here, others raw bytes.
         #[prost(bytes, tag = "2")]
         FileWithBytes(::prost::bytes::Bytes),
     }
@@ -152,31 +152,31 @@ impl ::prost::Name for DataPart {
         "type.googleapis.com/a2a.v1.DataPart".into()
     }
 }
-/// One utterance, of the client or of the agent.
+/// Message of the client or of the agent.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Message {
-    /// Name of the message, chosen by its author.
+    /// Id of the message, chosen by its author.
     #[prost(string, tag = "1")]
     pub message_id: ::prost::alloc::string::String,
-    /// The conversation the message belongs to.
+    /// Context of the message.
     #[prost(string, tag = "2")]
     pub context_id: ::prost::alloc::string::String,
-    /// The task the message belongs to.
+    /// Task of the message.
     #[prost(string, tag = "3")]
     pub task_id: ::prost::alloc::string::String,
-    /// Who speaks.
+    /// Author of a message.
     #[prost(enumeration = "Role", tag = "4")]
     pub role: i32,
-    /// What is said. The Go SDK calls the field `parts`, with the same number.
+    /// Content of the message. The Go SDK names the field `parts`, with the same number.
     #[prost(message, repeated, tag = "5")]
     pub content: ::prost::alloc::vec::Vec<Part>,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "6")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
-    /// URIs of the extensions that had a hand in the message.
+    /// URIs of the extensions that contributed to the message.
     #[prost(string, repeated, tag = "7")]
     pub extensions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Other tasks the message refers to.
+    /// Ids of other tasks that the message refers to.
     #[prost(string, repeated, tag = "8")]
     pub reference_task_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -190,25 +190,25 @@ impl ::prost::Name for Message {
         "type.googleapis.com/a2a.v1.Message".into()
     }
 }
-/// Something a task has produced. Number 2 is not in use.
+/// Output of a task. Field number 2 is unused.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Artifact {
-    /// Name of the artifact, unique in its task.
+    /// Id of the artifact, unique within its task.
     #[prost(string, tag = "1")]
     pub artifact_id: ::prost::alloc::string::String,
-    /// Title for people.
+    /// Human-readable title.
     #[prost(string, tag = "3")]
     pub name: ::prost::alloc::string::String,
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "4")]
     pub description: ::prost::alloc::string::String,
     /// The content.
     #[prost(message, repeated, tag = "5")]
     pub parts: ::prost::alloc::vec::Vec<Part>,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "6")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
-    /// URIs of the extensions that had a hand in the artifact.
+    /// URIs of the extensions that contributed to the artifact.
     #[prost(string, repeated, tag = "7")]
     pub extensions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -222,22 +222,22 @@ impl ::prost::Name for Artifact {
         "type.googleapis.com/a2a.v1.Artifact".into()
     }
 }
-/// News: a task has changed its state.
+/// Event: the state of a task has changed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskStatusUpdateEvent {
-    /// The task.
+    /// Id of the task.
     #[prost(string, tag = "1")]
     pub task_id: ::prost::alloc::string::String,
-    /// Its conversation.
+    /// Context of the task.
     #[prost(string, tag = "2")]
     pub context_id: ::prost::alloc::string::String,
     /// The new status.
     #[prost(message, optional, tag = "3")]
     pub status: ::core::option::Option<TaskStatus>,
-    /// Whether the stream ends here.
+    /// Whether this is the last event of the stream.
     #[prost(bool, tag = "4")]
     pub r#final: bool,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "5")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
 }
@@ -251,25 +251,25 @@ impl ::prost::Name for TaskStatusUpdateEvent {
         "type.googleapis.com/a2a.v1.TaskStatusUpdateEvent".into()
     }
 }
-/// News: a task has produced an artifact, or a chunk of one.
+/// Event: a task has produced an artifact or a chunk of one.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskArtifactUpdateEvent {
-    /// The task.
+    /// Id of the task.
     #[prost(string, tag = "1")]
     pub task_id: ::prost::alloc::string::String,
-    /// Its conversation.
+    /// Context of the task.
     #[prost(string, tag = "2")]
     pub context_id: ::prost::alloc::string::String,
-    /// The artifact, or the chunk.
+    /// The artifact or the chunk.
     #[prost(message, optional, tag = "3")]
     pub artifact: ::core::option::Option<Artifact>,
-    /// Whether the parts go after those sent before under the same artifact id.
+    /// Whether the parts are appended to the earlier parts of the same artifact id.
     #[prost(bool, tag = "4")]
     pub append: bool,
-    /// Whether this chunk is the artifact's last.
+    /// Whether this is the last chunk of the artifact.
     #[prost(bool, tag = "5")]
     pub last_chunk: bool,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "6")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
 }
@@ -286,16 +286,16 @@ impl ::prost::Name for TaskArtifactUpdateEvent {
 /// A webhook.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PushNotificationConfig {
-    /// Name of the webhook, unique in its task.
+    /// Id of the webhook, unique within its task.
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
-    /// Where to post.
+    /// URL that receives the notifications.
     #[prost(string, tag = "2")]
     pub url: ::prost::alloc::string::String,
-    /// A value the client wants to see again with each notification.
+    /// Token that the server sends with each notification.
     #[prost(string, tag = "3")]
     pub token: ::prost::alloc::string::String,
-    /// How to authenticate to the webhook.
+    /// Credentials for requests to the webhook.
     #[prost(message, optional, tag = "4")]
     pub authentication: ::core::option::Option<AuthenticationInfo>,
 }
@@ -309,13 +309,13 @@ impl ::prost::Name for PushNotificationConfig {
         "type.googleapis.com/a2a.v1.PushNotificationConfig".into()
     }
 }
-/// How a webhook wants to be authenticated to.
+/// Credentials for requests to a webhook.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuthenticationInfo {
-    /// HTTP authentication schemes the webhook takes.
+    /// HTTP authentication schemes that the webhook accepts.
     #[prost(string, repeated, tag = "1")]
     pub schemes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What goes after the scheme in the header.
+    /// Credentials after the scheme in the header.
     #[prost(string, tag = "2")]
     pub credentials: ::prost::alloc::string::String,
 }
@@ -329,10 +329,10 @@ impl ::prost::Name for AuthenticationInfo {
         "type.googleapis.com/a2a.v1.AuthenticationInfo".into()
     }
 }
-/// A webhook and the task it is for.
+/// A webhook with the path of its task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskPushNotificationConfig {
-    /// Path of both: `tasks/{task}/pushNotificationConfigs/{config}`.
+    /// Path of the webhook: `tasks/{task}/pushNotificationConfigs/{config}`.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// The webhook.
@@ -349,37 +349,37 @@ impl ::prost::Name for TaskPushNotificationConfig {
         "type.googleapis.com/a2a.v1.TaskPushNotificationConfig".into()
     }
 }
-/// What an agent is, can do, and how to reach it.
+/// Description of an agent: its identity, skills and interfaces.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentCard {
-    /// Protocol version spoken at the main address, such as `0.3.0`.
+    /// Protocol version of the main URL, such as `0.3.0`.
     #[prost(string, tag = "16")]
     pub protocol_version: ::prost::alloc::string::String,
-    /// Name for people.
+    /// Human-readable name.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Description for people and for models.
+    /// Description for people and models.
     #[prost(string, tag = "2")]
     pub description: ::prost::alloc::string::String,
-    /// The main address.
+    /// Main URL.
     #[prost(string, tag = "3")]
     pub url: ::prost::alloc::string::String,
-    /// Transport at the main address: `JSONRPC`, `GRPC` or `HTTP+JSON`.
+    /// Transport of the main URL: `JSONRPC`, `GRPC` or `HTTP+JSON`.
     #[prost(string, tag = "14")]
     pub preferred_transport: ::prost::alloc::string::String,
-    /// Further addresses.
+    /// Additional interfaces.
     #[prost(message, repeated, tag = "15")]
     pub additional_interfaces: ::prost::alloc::vec::Vec<AgentInterface>,
-    /// Who offers the agent.
+    /// Provider of the agent.
     #[prost(message, optional, tag = "4")]
     pub provider: ::core::option::Option<AgentProvider>,
     /// Version of the agent, not of the protocol.
     #[prost(string, tag = "5")]
     pub version: ::prost::alloc::string::String,
-    /// Where to read more.
+    /// URL of the documentation.
     #[prost(string, tag = "6")]
     pub documentation_url: ::prost::alloc::string::String,
-    /// Optional parts of the protocol that the agent speaks.
+    /// Optional protocol features that the agent supports.
     #[prost(message, optional, tag = "7")]
     pub capabilities: ::core::option::Option<AgentCapabilities>,
     /// Security schemes by name.
@@ -388,25 +388,25 @@ pub struct AgentCard {
         ::prost::alloc::string::String,
         SecurityScheme,
     >,
-    /// Ways to be let in; meeting one of them is enough.
+    /// Alternative security requirements; a client has to meet one of them.
     #[prost(message, repeated, tag = "9")]
     pub security: ::prost::alloc::vec::Vec<Security>,
-    /// Media types every skill takes unless it says otherwise.
+    /// Media types that skills accept by default.
     #[prost(string, repeated, tag = "10")]
     pub default_input_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Media types every skill gives unless it says otherwise.
+    /// Media types that skills produce by default.
     #[prost(string, repeated, tag = "11")]
     pub default_output_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What the agent can do.
+    /// Skills of the agent.
     #[prost(message, repeated, tag = "12")]
     pub skills: ::prost::alloc::vec::Vec<AgentSkill>,
-    /// Whether callers that have authenticated get a fuller card.
+    /// Whether authenticated clients can get an extended card.
     #[prost(bool, tag = "13")]
     pub supports_authenticated_extended_card: bool,
-    /// Signatures over the card.
+    /// Signatures of the card.
     #[prost(message, repeated, tag = "17")]
     pub signatures: ::prost::alloc::vec::Vec<AgentCardSignature>,
-    /// A picture of the agent.
+    /// URL of an icon.
     #[prost(string, tag = "18")]
     pub icon_url: ::prost::alloc::string::String,
 }
@@ -420,13 +420,13 @@ impl ::prost::Name for AgentCard {
         "type.googleapis.com/a2a.v1.AgentCard".into()
     }
 }
-/// One address of an agent.
+/// Interface of an agent: a URL with its binding.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AgentInterface {
-    /// The address.
+    /// URL of the interface.
     #[prost(string, tag = "1")]
     pub url: ::prost::alloc::string::String,
-    /// Transport spoken there: `JSONRPC`, `GRPC` or `HTTP+JSON`.
+    /// Transport of the interface: `JSONRPC`, `GRPC` or `HTTP+JSON`.
     #[prost(string, tag = "2")]
     pub transport: ::prost::alloc::string::String,
 }
@@ -440,7 +440,7 @@ impl ::prost::Name for AgentInterface {
         "type.googleapis.com/a2a.v1.AgentInterface".into()
     }
 }
-/// Who offers an agent.
+/// Provider of an agent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AgentProvider {
     /// Web site of the provider.
@@ -460,19 +460,19 @@ impl ::prost::Name for AgentProvider {
         "type.googleapis.com/a2a.v1.AgentProvider".into()
     }
 }
-/// Optional parts of the protocol that an agent speaks.
+/// Optional protocol features that an agent supports.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentCapabilities {
-    /// Whether it streams.
+    /// Whether the agent supports streaming.
     #[prost(bool, tag = "1")]
     pub streaming: bool,
-    /// Whether it posts to webhooks.
+    /// Whether the agent supports push notifications.
     #[prost(bool, tag = "2")]
     pub push_notifications: bool,
-    /// Extensions it knows.
+    /// Extensions that the agent supports.
     #[prost(message, repeated, tag = "3")]
     pub extensions: ::prost::alloc::vec::Vec<AgentExtension>,
-    /// Whether it keeps the states a task went through. Only the Go SDK has it.
+    /// Whether the agent records state transitions. Only the Go SDK has this field.
     #[prost(bool, tag = "4")]
     pub state_transition_history: bool,
 }
@@ -486,19 +486,19 @@ impl ::prost::Name for AgentCapabilities {
         "type.googleapis.com/a2a.v1.AgentCapabilities".into()
     }
 }
-/// An extension an agent knows.
+/// Extension that an agent supports.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentExtension {
-    /// Identifies the extension.
+    /// URI of the extension.
     #[prost(string, tag = "1")]
     pub uri: ::prost::alloc::string::String,
-    /// How the agent uses it.
+    /// How the agent uses the extension.
     #[prost(string, tag = "2")]
     pub description: ::prost::alloc::string::String,
-    /// Whether a client has to speak it.
+    /// Whether clients must support the extension.
     #[prost(bool, tag = "3")]
     pub required: bool,
-    /// Settings of the extension.
+    /// Parameters of the extension.
     #[prost(message, optional, tag = "4")]
     pub params: ::core::option::Option<::prost_types::Struct>,
 }
@@ -512,31 +512,31 @@ impl ::prost::Name for AgentExtension {
         "type.googleapis.com/a2a.v1.AgentExtension".into()
     }
 }
-/// One thing an agent can do.
+/// Skill of an agent.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentSkill {
-    /// Name of the skill, unique in its card.
+    /// Id of the skill, unique within its card.
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
-    /// Title for people.
+    /// Human-readable title.
     #[prost(string, tag = "2")]
     pub name: ::prost::alloc::string::String,
-    /// Description for people and for models.
+    /// Description for people and models.
     #[prost(string, tag = "3")]
     pub description: ::prost::alloc::string::String,
     /// Keywords.
     #[prost(string, repeated, tag = "4")]
     pub tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Prompts the skill can handle.
+    /// Example prompts.
     #[prost(string, repeated, tag = "5")]
     pub examples: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Media types taken, instead of the card's.
+    /// Media types that the skill accepts, instead of those of the card.
     #[prost(string, repeated, tag = "6")]
     pub input_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Media types given, instead of the card's.
+    /// Media types that the skill produces, instead of those of the card.
     #[prost(string, repeated, tag = "7")]
     pub output_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Ways to be let in to this skill.
+    /// Alternative security requirements of the skill.
     #[prost(message, repeated, tag = "8")]
     pub security: ::prost::alloc::vec::Vec<Security>,
 }
@@ -550,7 +550,7 @@ impl ::prost::Name for AgentSkill {
         "type.googleapis.com/a2a.v1.AgentSkill".into()
     }
 }
-/// A detached JSON Web Signature over a card.
+/// Detached JSON Web Signature of a card.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentCardSignature {
     /// Protected header, JSON in base64url.
@@ -590,10 +590,10 @@ impl ::prost::Name for StringList {
         "type.googleapis.com/a2a.v1.StringList".into()
     }
 }
-/// Schemes that are needed together.
+/// Security requirement: schemes that are required together.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Security {
-    /// Scopes needed, by the name of the scheme.
+    /// Required scopes by name of the scheme.
     #[prost(btree_map = "string, message", tag = "1")]
     pub schemes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -610,7 +610,7 @@ impl ::prost::Name for Security {
         "type.googleapis.com/a2a.v1.Security".into()
     }
 }
-/// One way for a client to say who it is.
+/// Authentication method of an agent.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SecurityScheme {
     /// The kind of scheme; exactly one member is set.
@@ -622,7 +622,7 @@ pub mod security_scheme {
     /// The kind of scheme; exactly one member is set.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Scheme {
-        /// A key sent along.
+        /// API key.
         #[prost(message, tag = "1")]
         ApiKeySecurityScheme(super::ApiKeySecurityScheme),
         /// HTTP authentication.
@@ -634,7 +634,7 @@ pub mod security_scheme {
         /// OpenID Connect.
         #[prost(message, tag = "4")]
         OpenIdConnectSecurityScheme(super::OpenIdConnectSecurityScheme),
-        /// A certificate of the client.
+        /// Mutual TLS.
         #[prost(message, tag = "5")]
         MtlsSecurityScheme(super::MutualTlsSecurityScheme),
     }
@@ -649,13 +649,13 @@ impl ::prost::Name for SecurityScheme {
         "type.googleapis.com/a2a.v1.SecurityScheme".into()
     }
 }
-/// A key sent along with each request.
+/// API key sent with each request.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApiKeySecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
-    /// Where the key goes: `query`, `header` or `cookie`.
+    /// Location of the key: `query`, `header` or `cookie`.
     #[prost(string, tag = "2")]
     pub location: ::prost::alloc::string::String,
     /// Name of the parameter, header or cookie.
@@ -675,13 +675,13 @@ impl ::prost::Name for ApiKeySecurityScheme {
 /// HTTP authentication.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HttpAuthSecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
     /// Scheme of the `Authorization` header, such as `Bearer`.
     #[prost(string, tag = "2")]
     pub scheme: ::prost::alloc::string::String,
-    /// What kind of token a bearer sends, such as `JWT`.
+    /// Format of bearer tokens, such as `JWT`.
     #[prost(string, tag = "3")]
     pub bearer_format: ::prost::alloc::string::String,
 }
@@ -698,13 +698,13 @@ impl ::prost::Name for HttpAuthSecurityScheme {
 /// OAuth 2.0.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OAuth2SecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
-    /// How to get a token.
+    /// OAuth flow.
     #[prost(message, optional, tag = "2")]
     pub flows: ::core::option::Option<OAuthFlows>,
-    /// Where the authorization server describes itself (RFC 8414).
+    /// URL of the authorization server metadata (RFC 8414).
     #[prost(string, tag = "3")]
     pub oauth2_metadata_url: ::prost::alloc::string::String,
 }
@@ -721,10 +721,10 @@ impl ::prost::Name for OAuth2SecurityScheme {
 /// OpenID Connect.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenIdConnectSecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
-    /// Where the provider describes itself.
+    /// URL of the provider metadata.
     #[prost(string, tag = "2")]
     pub open_id_connect_url: ::prost::alloc::string::String,
 }
@@ -738,10 +738,10 @@ impl ::prost::Name for OpenIdConnectSecurityScheme {
         "type.googleapis.com/a2a.v1.OpenIdConnectSecurityScheme".into()
     }
 }
-/// TLS with a certificate of the client.
+/// TLS with a client certificate.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MutualTlsSecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
 }
@@ -755,7 +755,7 @@ impl ::prost::Name for MutualTlsSecurityScheme {
         "type.googleapis.com/a2a.v1.MutualTlsSecurityScheme".into()
     }
 }
-/// How to get an OAuth token.
+/// OAuth flow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OAuthFlows {
     /// The flow; at most one member is set.
@@ -794,16 +794,16 @@ impl ::prost::Name for OAuthFlows {
 /// The authorization code flow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AuthorizationCodeOAuthFlow {
-    /// Authorization endpoint.
+    /// URL of the authorization endpoint.
     #[prost(string, tag = "1")]
     pub authorization_url: ::prost::alloc::string::String,
-    /// Token endpoint.
+    /// URL of the token endpoint.
     #[prost(string, tag = "2")]
     pub token_url: ::prost::alloc::string::String,
-    /// Endpoint to refresh tokens at.
+    /// URL for refreshing tokens.
     #[prost(string, tag = "3")]
     pub refresh_url: ::prost::alloc::string::String,
-    /// Scopes and what each is for.
+    /// Descriptions of the scopes, by scope.
     #[prost(btree_map = "string, string", tag = "4")]
     pub scopes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -823,13 +823,13 @@ impl ::prost::Name for AuthorizationCodeOAuthFlow {
 /// The client credentials flow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ClientCredentialsOAuthFlow {
-    /// Token endpoint.
+    /// URL of the token endpoint.
     #[prost(string, tag = "1")]
     pub token_url: ::prost::alloc::string::String,
-    /// Endpoint to refresh tokens at.
+    /// URL for refreshing tokens.
     #[prost(string, tag = "2")]
     pub refresh_url: ::prost::alloc::string::String,
-    /// Scopes and what each is for.
+    /// Descriptions of the scopes, by scope.
     #[prost(btree_map = "string, string", tag = "3")]
     pub scopes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -849,13 +849,13 @@ impl ::prost::Name for ClientCredentialsOAuthFlow {
 /// The implicit flow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ImplicitOAuthFlow {
-    /// Authorization endpoint.
+    /// URL of the authorization endpoint.
     #[prost(string, tag = "1")]
     pub authorization_url: ::prost::alloc::string::String,
-    /// Endpoint to refresh tokens at.
+    /// URL for refreshing tokens.
     #[prost(string, tag = "2")]
     pub refresh_url: ::prost::alloc::string::String,
-    /// Scopes and what each is for.
+    /// Descriptions of the scopes, by scope.
     #[prost(btree_map = "string, string", tag = "3")]
     pub scopes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -875,13 +875,13 @@ impl ::prost::Name for ImplicitOAuthFlow {
 /// The resource owner password flow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PasswordOAuthFlow {
-    /// Token endpoint.
+    /// URL of the token endpoint.
     #[prost(string, tag = "1")]
     pub token_url: ::prost::alloc::string::String,
-    /// Endpoint to refresh tokens at.
+    /// URL for refreshing tokens.
     #[prost(string, tag = "2")]
     pub refresh_url: ::prost::alloc::string::String,
-    /// Scopes and what each is for.
+    /// Descriptions of the scopes, by scope.
     #[prost(btree_map = "string, string", tag = "3")]
     pub scopes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -898,16 +898,16 @@ impl ::prost::Name for PasswordOAuthFlow {
         "type.googleapis.com/a2a.v1.PasswordOAuthFlow".into()
     }
 }
-/// Asks to hand a message to the agent.
+/// Request to send a message.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SendMessageRequest {
     /// The message; `message` in JSON.
     #[prost(message, optional, tag = "1")]
     pub request: ::core::option::Option<Message>,
-    /// How to answer.
+    /// Options of the response.
     #[prost(message, optional, tag = "2")]
     pub configuration: ::core::option::Option<SendMessageConfiguration>,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "3")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
 }
@@ -921,19 +921,19 @@ impl ::prost::Name for SendMessageRequest {
         "type.googleapis.com/a2a.v1.SendMessageRequest".into()
     }
 }
-/// How the client wants a message to be answered.
+/// Options for the response to a message.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SendMessageConfiguration {
-    /// Media types the client can take.
+    /// Media types that the client accepts.
     #[prost(string, repeated, tag = "1")]
     pub accepted_output_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// A webhook for the task that comes of the message.
+    /// Webhook for the task of the message.
     #[prost(message, optional, tag = "2")]
     pub push_notification: ::core::option::Option<PushNotificationConfig>,
-    /// How many messages of history to answer with; zero means no limit.
+    /// Maximum number of messages in the returned history; zero means no limit.
     #[prost(int32, tag = "3")]
     pub history_length: i32,
-    /// Whether to answer only when the task ends or pauses.
+    /// Whether to respond only when the task has finished or waits for the client.
     #[prost(bool, tag = "4")]
     pub blocking: bool,
 }
@@ -947,13 +947,13 @@ impl ::prost::Name for SendMessageConfiguration {
         "type.googleapis.com/a2a.v1.SendMessageConfiguration".into()
     }
 }
-/// Asks for one task.
+/// Request to get a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTaskRequest {
     /// Path of the task: `tasks/{task}`.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// How many messages of history to answer with; zero means no limit.
+    /// Maximum number of messages in the returned history; zero means no limit.
     #[prost(int32, tag = "2")]
     pub history_length: i32,
 }
@@ -967,28 +967,28 @@ impl ::prost::Name for GetTaskRequest {
         "type.googleapis.com/a2a.v1.GetTaskRequest".into()
     }
 }
-/// Asks for a page of tasks. Only the Go SDK has it.
+/// Request to list tasks. Only the Go SDK has this message.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListTasksRequest {
-    /// Only tasks of this conversation.
+    /// Selects tasks of this context.
     #[prost(string, tag = "1")]
     pub context_id: ::prost::alloc::string::String,
-    /// Only tasks in this state.
+    /// Selects tasks in this state.
     #[prost(enumeration = "TaskState", tag = "2")]
     pub status: i32,
-    /// How many tasks at most.
+    /// Maximum number of tasks in the page.
     #[prost(int32, tag = "3")]
     pub page_size: i32,
-    /// Where to go on: the token that came with the page before.
+    /// Token from the previous page.
     #[prost(string, tag = "4")]
     pub page_token: ::prost::alloc::string::String,
-    /// How many messages of history to answer with, per task.
+    /// Maximum number of messages in the returned history of each task.
     #[prost(int32, tag = "5")]
     pub history_length: i32,
-    /// Only tasks that changed at this time or later.
+    /// Selects tasks that changed at this time or later.
     #[prost(message, optional, tag = "6")]
     pub last_updated_time: ::core::option::Option<::prost_types::Timestamp>,
-    /// Whether to answer with artifacts.
+    /// Whether to include artifacts.
     #[prost(bool, tag = "7")]
     pub include_artifacts: bool,
 }
@@ -1002,16 +1002,16 @@ impl ::prost::Name for ListTasksRequest {
         "type.googleapis.com/a2a.v1.ListTasksRequest".into()
     }
 }
-/// A page of tasks. Only the Go SDK has it.
+/// Page of tasks. Only the Go SDK has this message.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListTasksResponse {
     /// The tasks.
     #[prost(message, repeated, tag = "1")]
     pub tasks: ::prost::alloc::vec::Vec<Task>,
-    /// Where the next page begins; empty on the last one.
+    /// Token for the next page; empty on the last page.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
-    /// How many tasks fit the filter on all pages.
+    /// Number of tasks that match the filter, on all pages.
     #[prost(int32, tag = "3")]
     pub total_size: i32,
 }
@@ -1025,7 +1025,7 @@ impl ::prost::Name for ListTasksResponse {
         "type.googleapis.com/a2a.v1.ListTasksResponse".into()
     }
 }
-/// Asks to give a task up.
+/// Request to cancel a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CancelTaskRequest {
     /// Path of the task: `tasks/{task}`.
@@ -1042,7 +1042,7 @@ impl ::prost::Name for CancelTaskRequest {
         "type.googleapis.com/a2a.v1.CancelTaskRequest".into()
     }
 }
-/// Asks to follow a task.
+/// Request to subscribe to a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskSubscriptionRequest {
     /// Path of the task: `tasks/{task}`.
@@ -1059,13 +1059,13 @@ impl ::prost::Name for TaskSubscriptionRequest {
         "type.googleapis.com/a2a.v1.TaskSubscriptionRequest".into()
     }
 }
-/// Asks to register a webhook for a task.
+/// Request to create a webhook for a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreateTaskPushNotificationConfigRequest {
     /// Path of the task: `tasks/{task}`.
     #[prost(string, tag = "1")]
     pub parent: ::prost::alloc::string::String,
-    /// Name the webhook shall have.
+    /// Id for the webhook.
     #[prost(string, tag = "2")]
     pub config_id: ::prost::alloc::string::String,
     /// The webhook.
@@ -1082,7 +1082,7 @@ impl ::prost::Name for CreateTaskPushNotificationConfigRequest {
         "type.googleapis.com/a2a.v1.CreateTaskPushNotificationConfigRequest".into()
     }
 }
-/// Asks for one webhook of a task.
+/// Request to get a webhook of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTaskPushNotificationConfigRequest {
     /// Path of the webhook: `tasks/{task}/pushNotificationConfigs/{config}`.
@@ -1099,7 +1099,7 @@ impl ::prost::Name for GetTaskPushNotificationConfigRequest {
         "type.googleapis.com/a2a.v1.GetTaskPushNotificationConfigRequest".into()
     }
 }
-/// Asks to remove one webhook of a task.
+/// Request to delete a webhook of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DeleteTaskPushNotificationConfigRequest {
     /// Path of the webhook: `tasks/{task}/pushNotificationConfigs/{config}`.
@@ -1116,16 +1116,16 @@ impl ::prost::Name for DeleteTaskPushNotificationConfigRequest {
         "type.googleapis.com/a2a.v1.DeleteTaskPushNotificationConfigRequest".into()
     }
 }
-/// Asks for a page of a task's webhooks.
+/// Request to list the webhooks of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListTaskPushNotificationConfigRequest {
     /// Path of the task: `tasks/{task}`.
     #[prost(string, tag = "1")]
     pub parent: ::prost::alloc::string::String,
-    /// How many webhooks at most.
+    /// Maximum number of webhooks in the page.
     #[prost(int32, tag = "2")]
     pub page_size: i32,
-    /// Where to go on: the token that came with the page before.
+    /// Token from the previous page.
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
 }
@@ -1139,13 +1139,13 @@ impl ::prost::Name for ListTaskPushNotificationConfigRequest {
         "type.googleapis.com/a2a.v1.ListTaskPushNotificationConfigRequest".into()
     }
 }
-/// A page of a task's webhooks.
+/// Page of the webhooks of a task.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListTaskPushNotificationConfigResponse {
     /// The webhooks.
     #[prost(message, repeated, tag = "1")]
     pub configs: ::prost::alloc::vec::Vec<TaskPushNotificationConfig>,
-    /// Where the next page begins; empty on the last one.
+    /// Token for the next page; empty on the last page.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
 }
@@ -1159,7 +1159,7 @@ impl ::prost::Name for ListTaskPushNotificationConfigResponse {
         "type.googleapis.com/a2a.v1.ListTaskPushNotificationConfigResponse".into()
     }
 }
-/// Asks for the agent's card.
+/// Request for the agent card.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetAgentCardRequest {}
 impl ::prost::Name for GetAgentCardRequest {
@@ -1172,22 +1172,22 @@ impl ::prost::Name for GetAgentCardRequest {
         "type.googleapis.com/a2a.v1.GetAgentCardRequest".into()
     }
 }
-/// What came of a message.
+/// Response to a message.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SendMessageResponse {
-    /// The answer; exactly one member is set.
+    /// The response; exactly one member is set.
     #[prost(oneof = "send_message_response::Payload", tags = "1, 2")]
     pub payload: ::core::option::Option<send_message_response::Payload>,
 }
 /// Nested message and enum types in `SendMessageResponse`.
 pub mod send_message_response {
-    /// The answer; exactly one member is set.
+    /// The response; exactly one member is set.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Payload {
-        /// The task that was started or continued.
+        /// The started or continued task.
         #[prost(message, tag = "1")]
         Task(super::Task),
-        /// A direct answer, without a task; `message` in JSON.
+        /// Direct reply without a task; `message` in JSON.
         #[prost(message, tag = "2")]
         Msg(super::Message),
     }
@@ -1202,28 +1202,28 @@ impl ::prost::Name for SendMessageResponse {
         "type.googleapis.com/a2a.v1.SendMessageResponse".into()
     }
 }
-/// One item of a stream.
+/// Event of a stream.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StreamResponse {
-    /// The item; exactly one member is set.
+    /// The event; exactly one member is set.
     #[prost(oneof = "stream_response::Payload", tags = "1, 2, 3, 4")]
     pub payload: ::core::option::Option<stream_response::Payload>,
 }
 /// Nested message and enum types in `StreamResponse`.
 pub mod stream_response {
-    /// The item; exactly one member is set.
+    /// The event; exactly one member is set.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Payload {
-        /// The task as it stands.
+        /// Current task.
         #[prost(message, tag = "1")]
         Task(super::Task),
-        /// A direct answer, without a task; `message` in JSON.
+        /// Direct reply without a task; `message` in JSON.
         #[prost(message, tag = "2")]
         Msg(super::Message),
-        /// A change of state.
+        /// Status update.
         #[prost(message, tag = "3")]
         StatusUpdate(super::TaskStatusUpdateEvent),
-        /// An artifact, or a chunk of one.
+        /// Artifact update.
         #[prost(message, tag = "4")]
         ArtifactUpdate(super::TaskArtifactUpdateEvent),
     }
@@ -1238,27 +1238,27 @@ impl ::prost::Name for StreamResponse {
         "type.googleapis.com/a2a.v1.StreamResponse".into()
     }
 }
-/// Where a task stands.
+/// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum TaskState {
-    /// Not told.
+    /// Unspecified.
     Unspecified = 0,
-    /// Taken in, not begun.
+    /// Accepted but not started.
     Submitted = 1,
-    /// The agent is at it.
+    /// The agent is working.
     Working = 2,
-    /// Ended well.
+    /// Finished successfully.
     Completed = 3,
-    /// Ended by an error.
+    /// Finished with an error.
     Failed = 4,
-    /// Ended because somebody asked for it. Spelt with one L since 1.0.
+    /// Canceled on request. The protocol spells it with one L since 1.0.
     Cancelled = 5,
-    /// Paused until the client says more.
+    /// Waiting for input from the client.
     InputRequired = 6,
-    /// Ended before it began: the agent declined.
+    /// Rejected by the agent before it started.
     Rejected = 7,
-    /// Paused until the client supplies credentials.
+    /// Waiting for credentials from the client.
     AuthRequired = 8,
 }
 impl TaskState {
@@ -1295,11 +1295,11 @@ impl TaskState {
         }
     }
 }
-/// Who speaks.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Role {
-    /// Not told.
+    /// Unspecified.
     Unspecified = 0,
     /// The client.
     User = 1,

@@ -11,7 +11,7 @@ use tonic::codegen::*;
 /// Generated trait containing gRPC methods that should be implemented for use with A2aServiceServer.
 #[async_trait]
 pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
-    /// Hands a message to the agent and waits for its answer, or for the task it started.
+    /// Sends a message to the agent and waits for the reply or the task.
     async fn send_message(
         &self,
         request: tonic::Request<super::SendMessageRequest>,
@@ -25,7 +25,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         >
         + std::marker::Send
         + 'static;
-    /// Hands a message to the agent and follows what becomes of it.
+    /// Sends a message to the agent and streams the events of the task.
     async fn send_streaming_message(
         &self,
         request: tonic::Request<super::SendMessageRequest>,
@@ -33,12 +33,12 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<Self::SendStreamingMessageStream>,
         tonic::Status,
     >;
-    /// Reads one task.
+    /// Gets a task.
     async fn get_task(
         &self,
         request: tonic::Request<super::GetTaskRequest>,
     ) -> std::result::Result<tonic::Response<super::Task>, tonic::Status>;
-    /// Reads a page of tasks that fit a filter. Only the Go SDK has it.
+    /// Lists tasks that match a filter, in pages. Only the Go SDK has this method.
     async fn list_tasks(
         &self,
         request: tonic::Request<super::ListTasksRequest>,
@@ -46,7 +46,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<super::ListTasksResponse>,
         tonic::Status,
     >;
-    /// Asks the agent to give a task up.
+    /// Cancels a task.
     async fn cancel_task(
         &self,
         request: tonic::Request<super::CancelTaskRequest>,
@@ -57,7 +57,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         >
         + std::marker::Send
         + 'static;
-    /// Follows a task that is already there.
+    /// Streams the events of an existing task.
     async fn task_subscription(
         &self,
         request: tonic::Request<super::TaskSubscriptionRequest>,
@@ -65,7 +65,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<Self::TaskSubscriptionStream>,
         tonic::Status,
     >;
-    /// Registers a webhook for a task.
+    /// Creates a webhook for a task.
     async fn create_task_push_notification_config(
         &self,
         request: tonic::Request<super::CreateTaskPushNotificationConfigRequest>,
@@ -73,7 +73,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<super::TaskPushNotificationConfig>,
         tonic::Status,
     >;
-    /// Reads one webhook of a task.
+    /// Gets a webhook of a task.
     async fn get_task_push_notification_config(
         &self,
         request: tonic::Request<super::GetTaskPushNotificationConfigRequest>,
@@ -81,7 +81,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<super::TaskPushNotificationConfig>,
         tonic::Status,
     >;
-    /// Reads a page of a task's webhooks.
+    /// Lists the webhooks of a task, in pages.
     async fn list_task_push_notification_config(
         &self,
         request: tonic::Request<super::ListTaskPushNotificationConfigRequest>,
@@ -89,18 +89,18 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<super::ListTaskPushNotificationConfigResponse>,
         tonic::Status,
     >;
-    /// Reads the agent's card, in full for callers that have authenticated.
+    /// Gets the agent card; authenticated clients receive the extended card.
     async fn get_agent_card(
         &self,
         request: tonic::Request<super::GetAgentCardRequest>,
     ) -> std::result::Result<tonic::Response<super::AgentCard>, tonic::Status>;
-    /// Removes one webhook of a task.
+    /// Deletes a webhook of a task.
     async fn delete_task_push_notification_config(
         &self,
         request: tonic::Request<super::DeleteTaskPushNotificationConfigRequest>,
     ) -> std::result::Result<tonic::Response<()>, tonic::Status>;
 }
-/// What an A2A 0.3 agent answers to.
+/// Operations of an A2A 0.3 agent.
 #[derive(Debug)]
 pub struct A2aServiceServer<T> {
     inner: Arc<T>,

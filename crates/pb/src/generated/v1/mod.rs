@@ -5,28 +5,28 @@
 pub mod client;
 
 #[cfg(feature = "grpc")]
-#[expect(clippy::allow_attributes, reason = "tonic writes `allow`")]
+#[expect(clippy::allow_attributes, reason = "tonic generates `allow`")]
 pub mod server;
 
-/// A piece of work an agent does for a client.
+/// Unit of work that an agent does for a client.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Task {
-    /// Name of the task, chosen by the server. Required.
+    /// Id of the task, chosen by the server. Required.
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
-    /// The conversation the task belongs to.
+    /// Context of the task.
     #[prost(string, tag = "2")]
     pub context_id: ::prost::alloc::string::String,
-    /// Where the task stands. Required.
+    /// Status of the task. Required.
     #[prost(message, optional, tag = "3")]
     pub status: ::core::option::Option<TaskStatus>,
-    /// What the task has produced so far.
+    /// Artifacts that the task has produced.
     #[prost(message, repeated, tag = "4")]
     pub artifacts: ::prost::alloc::vec::Vec<Artifact>,
-    /// What was said, oldest first.
+    /// Messages of the task, oldest first.
     #[prost(message, repeated, tag = "5")]
     pub history: ::prost::alloc::vec::Vec<Message>,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "6")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
 }
@@ -40,16 +40,16 @@ impl ::prost::Name for Task {
         "type.googleapis.com/lf.a2a.v1.Task".into()
     }
 }
-/// Where a task stands, and since when.
+/// State of a task with its time and message.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskStatus {
     /// The state. Required.
     #[prost(enumeration = "TaskState", tag = "1")]
     pub state: i32,
-    /// A word of the agent about it.
+    /// Message of the agent about the state.
     #[prost(message, optional, tag = "2")]
     pub message: ::core::option::Option<Message>,
-    /// When the state was entered.
+    /// Time of the transition to the state.
     #[prost(message, optional, tag = "3")]
     pub timestamp: ::core::option::Option<::prost_types::Timestamp>,
 }
@@ -63,10 +63,10 @@ impl ::prost::Name for TaskStatus {
         "type.googleapis.com/lf.a2a.v1.TaskStatus".into()
     }
 }
-/// One stretch of content in a message or an artifact.
+/// Part of the content of a message or an artifact.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Part {
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "5")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
     /// Name of the file.
@@ -87,10 +87,10 @@ pub mod part {
         /// Plain text.
         #[prost(string, tag = "1")]
         Text(::prost::alloc::string::String),
-        /// A file's bytes.
+        /// Bytes of a file.
         #[prost(bytes, tag = "2")]
         Raw(::prost::bytes::Bytes),
-        /// Where a file can be fetched.
+        /// URL of a file.
         #[prost(string, tag = "3")]
         Url(::prost::alloc::string::String),
         /// Any JSON value, null included.
@@ -108,31 +108,31 @@ impl ::prost::Name for Part {
         "type.googleapis.com/lf.a2a.v1.Part".into()
     }
 }
-/// One utterance, of the client or of the agent.
+/// Message of the client or of the agent.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Message {
-    /// Name of the message, chosen by its author. Required.
+    /// Id of the message, chosen by its author. Required.
     #[prost(string, tag = "1")]
     pub message_id: ::prost::alloc::string::String,
-    /// The conversation the message belongs to.
+    /// Context of the message.
     #[prost(string, tag = "2")]
     pub context_id: ::prost::alloc::string::String,
-    /// The task the message belongs to.
+    /// Task of the message.
     #[prost(string, tag = "3")]
     pub task_id: ::prost::alloc::string::String,
-    /// Who speaks. Required.
+    /// Author of the message. Required.
     #[prost(enumeration = "Role", tag = "4")]
     pub role: i32,
-    /// What is said, at least one part. Required.
+    /// Content of the message, at least one part. Required.
     #[prost(message, repeated, tag = "5")]
     pub parts: ::prost::alloc::vec::Vec<Part>,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "6")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
-    /// URIs of the extensions that had a hand in the message.
+    /// URIs of the extensions that contributed to the message.
     #[prost(string, repeated, tag = "7")]
     pub extensions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Other tasks the message refers to.
+    /// Ids of other tasks that the message refers to.
     #[prost(string, repeated, tag = "8")]
     pub reference_task_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -146,25 +146,25 @@ impl ::prost::Name for Message {
         "type.googleapis.com/lf.a2a.v1.Message".into()
     }
 }
-/// Something a task has produced.
+/// Output of a task.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Artifact {
-    /// Name of the artifact, unique in its task. Required.
+    /// Id of the artifact, unique within its task. Required.
     #[prost(string, tag = "1")]
     pub artifact_id: ::prost::alloc::string::String,
-    /// Title for people.
+    /// Human-readable title.
     #[prost(string, tag = "2")]
     pub name: ::prost::alloc::string::String,
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "3")]
     pub description: ::prost::alloc::string::String,
     /// The content, at least one part. Required.
     #[prost(message, repeated, tag = "4")]
     pub parts: ::prost::alloc::vec::Vec<Part>,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "5")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
-    /// URIs of the extensions that had a hand in the artifact.
+    /// URIs of the extensions that contributed to the artifact.
     #[prost(string, repeated, tag = "6")]
     pub extensions: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -178,19 +178,19 @@ impl ::prost::Name for Artifact {
         "type.googleapis.com/lf.a2a.v1.Artifact".into()
     }
 }
-/// News: a task has changed its state.
+/// Event: the state of a task has changed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskStatusUpdateEvent {
-    /// The task. Required.
+    /// Id of the task. Required.
     #[prost(string, tag = "1")]
     pub task_id: ::prost::alloc::string::String,
-    /// Its conversation. Required.
+    /// Context of the task. Required.
     #[prost(string, tag = "2")]
     pub context_id: ::prost::alloc::string::String,
     /// The new status. Required.
     #[prost(message, optional, tag = "3")]
     pub status: ::core::option::Option<TaskStatus>,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "4")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
 }
@@ -204,25 +204,25 @@ impl ::prost::Name for TaskStatusUpdateEvent {
         "type.googleapis.com/lf.a2a.v1.TaskStatusUpdateEvent".into()
     }
 }
-/// News: a task has produced an artifact, or a chunk of one.
+/// Event: a task has produced an artifact or a chunk of one.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskArtifactUpdateEvent {
-    /// The task. Required.
+    /// Id of the task. Required.
     #[prost(string, tag = "1")]
     pub task_id: ::prost::alloc::string::String,
-    /// Its conversation. Required.
+    /// Context of the task. Required.
     #[prost(string, tag = "2")]
     pub context_id: ::prost::alloc::string::String,
-    /// The artifact, or the chunk. Required.
+    /// The artifact or the chunk. Required.
     #[prost(message, optional, tag = "3")]
     pub artifact: ::core::option::Option<Artifact>,
-    /// Whether the parts go after those sent before under the same artifact id.
+    /// Whether the parts are appended to the earlier parts of the same artifact id.
     #[prost(bool, tag = "4")]
     pub append: bool,
-    /// Whether this chunk is the artifact's last.
+    /// Whether this is the last chunk of the artifact.
     #[prost(bool, tag = "5")]
     pub last_chunk: bool,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "6")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
 }
@@ -236,13 +236,13 @@ impl ::prost::Name for TaskArtifactUpdateEvent {
         "type.googleapis.com/lf.a2a.v1.TaskArtifactUpdateEvent".into()
     }
 }
-/// How a webhook wants to be authenticated to.
+/// Credentials for requests to a webhook.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuthenticationInfo {
-    /// HTTP authentication scheme, such as `Bearer`; case does not matter. Required.
+    /// HTTP authentication scheme, such as `Bearer`; case-insensitive. Required.
     #[prost(string, tag = "1")]
     pub scheme: ::prost::alloc::string::String,
-    /// What goes after the scheme in the header.
+    /// Credentials after the scheme in the header.
     #[prost(string, tag = "2")]
     pub credentials: ::prost::alloc::string::String,
 }
@@ -256,25 +256,25 @@ impl ::prost::Name for AuthenticationInfo {
         "type.googleapis.com/lf.a2a.v1.AuthenticationInfo".into()
     }
 }
-/// A webhook for one task: at once the request to create it, what is stored, and the answer.
+/// A webhook of a task: the request to create it, the stored record, and the response.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskPushNotificationConfig {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "1")]
     pub tenant: ::prost::alloc::string::String,
-    /// Name of the webhook, unique in its task.
+    /// Id of the webhook, unique within its task.
     #[prost(string, tag = "2")]
     pub id: ::prost::alloc::string::String,
-    /// The task; left empty inside a message's configuration.
+    /// Id of the task; empty in the configuration of a message.
     #[prost(string, tag = "3")]
     pub task_id: ::prost::alloc::string::String,
-    /// Where to post. Required.
+    /// URL that receives the notifications. Required.
     #[prost(string, tag = "4")]
     pub url: ::prost::alloc::string::String,
-    /// A value the client wants to see again with each notification.
+    /// Token that the server sends with each notification.
     #[prost(string, tag = "5")]
     pub token: ::prost::alloc::string::String,
-    /// How to authenticate to the webhook.
+    /// Credentials for requests to the webhook.
     #[prost(message, optional, tag = "6")]
     pub authentication: ::core::option::Option<AuthenticationInfo>,
 }
@@ -288,28 +288,28 @@ impl ::prost::Name for TaskPushNotificationConfig {
         "type.googleapis.com/lf.a2a.v1.TaskPushNotificationConfig".into()
     }
 }
-/// What an agent is, can do, and how to reach it.
+/// Description of an agent: its identity, skills and interfaces.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentCard {
-    /// Name for people. Required.
+    /// Human-readable name. Required.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Description for people and for models. Required.
+    /// Description for people and models. Required.
     #[prost(string, tag = "2")]
     pub description: ::prost::alloc::string::String,
-    /// How to reach the agent, the preferred way first. Required.
+    /// Interfaces of the agent, in order of preference. Required.
     #[prost(message, repeated, tag = "3")]
     pub supported_interfaces: ::prost::alloc::vec::Vec<AgentInterface>,
-    /// Who offers the agent.
+    /// Provider of the agent.
     #[prost(message, optional, tag = "4")]
     pub provider: ::core::option::Option<AgentProvider>,
     /// Version of the agent, not of the protocol. Required.
     #[prost(string, tag = "5")]
     pub version: ::prost::alloc::string::String,
-    /// Where to read more.
+    /// URL of the documentation.
     #[prost(string, optional, tag = "6")]
     pub documentation_url: ::core::option::Option<::prost::alloc::string::String>,
-    /// Optional parts of the protocol that the agent speaks. Required.
+    /// Optional protocol features that the agent supports. Required.
     #[prost(message, optional, tag = "7")]
     pub capabilities: ::core::option::Option<AgentCapabilities>,
     /// Security schemes by name.
@@ -318,22 +318,22 @@ pub struct AgentCard {
         ::prost::alloc::string::String,
         SecurityScheme,
     >,
-    /// Ways to be let in; meeting one of them is enough.
+    /// Alternative security requirements; a client has to meet one of them.
     #[prost(message, repeated, tag = "9")]
     pub security_requirements: ::prost::alloc::vec::Vec<SecurityRequirement>,
-    /// Media types every skill takes unless it says otherwise. Required.
+    /// Media types that skills accept by default. Required.
     #[prost(string, repeated, tag = "10")]
     pub default_input_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Media types every skill gives unless it says otherwise. Required.
+    /// Media types that skills produce by default. Required.
     #[prost(string, repeated, tag = "11")]
     pub default_output_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What the agent can do. Required.
+    /// Skills of the agent. Required.
     #[prost(message, repeated, tag = "12")]
     pub skills: ::prost::alloc::vec::Vec<AgentSkill>,
-    /// Signatures over the card.
+    /// Signatures of the card.
     #[prost(message, repeated, tag = "13")]
     pub signatures: ::prost::alloc::vec::Vec<AgentCardSignature>,
-    /// A picture of the agent.
+    /// URL of an icon.
     #[prost(string, optional, tag = "14")]
     pub icon_url: ::core::option::Option<::prost::alloc::string::String>,
 }
@@ -347,19 +347,19 @@ impl ::prost::Name for AgentCard {
         "type.googleapis.com/lf.a2a.v1.AgentCard".into()
     }
 }
-/// One address of an agent.
+/// Interface of an agent: a URL with its binding.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AgentInterface {
-    /// The address. Required.
+    /// URL of the interface. Required.
     #[prost(string, tag = "1")]
     pub url: ::prost::alloc::string::String,
-    /// `JSONRPC`, `GRPC`, `HTTP+JSON`, or the URI of a binding of one's own. Required.
+    /// `JSONRPC`, `GRPC`, `HTTP+JSON`, or the URI of a custom binding. Required.
     #[prost(string, tag = "2")]
     pub protocol_binding: ::prost::alloc::string::String,
-    /// Tenant to name in requests to this address.
+    /// Tenant to send in requests to this interface.
     #[prost(string, tag = "3")]
     pub tenant: ::prost::alloc::string::String,
-    /// Protocol version spoken there, such as `1.0`. Required.
+    /// Protocol version of the interface, such as `1.0`. Required.
     #[prost(string, tag = "4")]
     pub protocol_version: ::prost::alloc::string::String,
 }
@@ -373,7 +373,7 @@ impl ::prost::Name for AgentInterface {
         "type.googleapis.com/lf.a2a.v1.AgentInterface".into()
     }
 }
-/// Who offers an agent.
+/// Provider of an agent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AgentProvider {
     /// Web site of the provider. Required.
@@ -393,19 +393,19 @@ impl ::prost::Name for AgentProvider {
         "type.googleapis.com/lf.a2a.v1.AgentProvider".into()
     }
 }
-/// Optional parts of the protocol that an agent speaks.
+/// Optional protocol features that an agent supports.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentCapabilities {
-    /// Whether it streams.
+    /// Whether the agent supports streaming.
     #[prost(bool, optional, tag = "1")]
     pub streaming: ::core::option::Option<bool>,
-    /// Whether it posts to webhooks.
+    /// Whether the agent supports push notifications.
     #[prost(bool, optional, tag = "2")]
     pub push_notifications: ::core::option::Option<bool>,
-    /// Extensions it knows.
+    /// Extensions that the agent supports.
     #[prost(message, repeated, tag = "3")]
     pub extensions: ::prost::alloc::vec::Vec<AgentExtension>,
-    /// Whether it has another card for callers that have authenticated.
+    /// Whether the agent has an extended card for authenticated clients.
     #[prost(bool, optional, tag = "4")]
     pub extended_agent_card: ::core::option::Option<bool>,
 }
@@ -419,19 +419,19 @@ impl ::prost::Name for AgentCapabilities {
         "type.googleapis.com/lf.a2a.v1.AgentCapabilities".into()
     }
 }
-/// An extension an agent knows.
+/// Extension that an agent supports.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentExtension {
-    /// Identifies the extension.
+    /// URI of the extension.
     #[prost(string, tag = "1")]
     pub uri: ::prost::alloc::string::String,
-    /// How the agent uses it.
+    /// How the agent uses the extension.
     #[prost(string, tag = "2")]
     pub description: ::prost::alloc::string::String,
-    /// Whether a client has to speak it.
+    /// Whether clients must support the extension.
     #[prost(bool, tag = "3")]
     pub required: bool,
-    /// Settings of the extension.
+    /// Parameters of the extension.
     #[prost(message, optional, tag = "4")]
     pub params: ::core::option::Option<::prost_types::Struct>,
 }
@@ -445,31 +445,31 @@ impl ::prost::Name for AgentExtension {
         "type.googleapis.com/lf.a2a.v1.AgentExtension".into()
     }
 }
-/// One thing an agent can do.
+/// Skill of an agent.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentSkill {
-    /// Name of the skill, unique in its card. Required.
+    /// Id of the skill, unique within its card. Required.
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
-    /// Title for people. Required.
+    /// Human-readable title. Required.
     #[prost(string, tag = "2")]
     pub name: ::prost::alloc::string::String,
-    /// Description for people and for models. Required.
+    /// Description for people and models. Required.
     #[prost(string, tag = "3")]
     pub description: ::prost::alloc::string::String,
     /// Keywords. Required.
     #[prost(string, repeated, tag = "4")]
     pub tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Prompts the skill can handle.
+    /// Example prompts.
     #[prost(string, repeated, tag = "5")]
     pub examples: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Media types taken, instead of the card's.
+    /// Media types that the skill accepts, instead of those of the card.
     #[prost(string, repeated, tag = "6")]
     pub input_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Media types given, instead of the card's.
+    /// Media types that the skill produces, instead of those of the card.
     #[prost(string, repeated, tag = "7")]
     pub output_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Ways to be let in to this skill.
+    /// Alternative security requirements of the skill.
     #[prost(message, repeated, tag = "8")]
     pub security_requirements: ::prost::alloc::vec::Vec<SecurityRequirement>,
 }
@@ -483,7 +483,7 @@ impl ::prost::Name for AgentSkill {
         "type.googleapis.com/lf.a2a.v1.AgentSkill".into()
     }
 }
-/// A detached JSON Web Signature over a card.
+/// Detached JSON Web Signature of a card.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AgentCardSignature {
     /// Protected header, JSON in base64url. Required.
@@ -523,10 +523,10 @@ impl ::prost::Name for StringList {
         "type.googleapis.com/lf.a2a.v1.StringList".into()
     }
 }
-/// Schemes that are needed together.
+/// Security requirement: schemes that are required together.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SecurityRequirement {
-    /// Scopes needed, by the name of the scheme.
+    /// Required scopes by name of the scheme.
     #[prost(btree_map = "string, message", tag = "1")]
     pub schemes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -543,7 +543,7 @@ impl ::prost::Name for SecurityRequirement {
         "type.googleapis.com/lf.a2a.v1.SecurityRequirement".into()
     }
 }
-/// One way for a client to say who it is.
+/// Authentication method of an agent.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SecurityScheme {
     /// The kind of scheme; exactly one member is set.
@@ -555,7 +555,7 @@ pub mod security_scheme {
     /// The kind of scheme; exactly one member is set.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Scheme {
-        /// A key sent along.
+        /// API key.
         #[prost(message, tag = "1")]
         ApiKeySecurityScheme(super::ApiKeySecurityScheme),
         /// HTTP authentication.
@@ -567,7 +567,7 @@ pub mod security_scheme {
         /// OpenID Connect.
         #[prost(message, tag = "4")]
         OpenIdConnectSecurityScheme(super::OpenIdConnectSecurityScheme),
-        /// A certificate of the client.
+        /// Mutual TLS.
         #[prost(message, tag = "5")]
         MtlsSecurityScheme(super::MutualTlsSecurityScheme),
     }
@@ -582,13 +582,13 @@ impl ::prost::Name for SecurityScheme {
         "type.googleapis.com/lf.a2a.v1.SecurityScheme".into()
     }
 }
-/// A key sent along with each request.
+/// API key sent with each request.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApiKeySecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
-    /// Where the key goes: `query`, `header` or `cookie`. Required.
+    /// Location of the key: `query`, `header` or `cookie`. Required.
     #[prost(string, tag = "2")]
     pub location: ::prost::alloc::string::String,
     /// Name of the parameter, header or cookie. Required.
@@ -608,13 +608,13 @@ impl ::prost::Name for ApiKeySecurityScheme {
 /// HTTP authentication.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HttpAuthSecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
     /// Scheme of the `Authorization` header, such as `Bearer`. Required.
     #[prost(string, tag = "2")]
     pub scheme: ::prost::alloc::string::String,
-    /// What kind of token a bearer sends, such as `JWT`.
+    /// Format of bearer tokens, such as `JWT`.
     #[prost(string, tag = "3")]
     pub bearer_format: ::prost::alloc::string::String,
 }
@@ -631,13 +631,13 @@ impl ::prost::Name for HttpAuthSecurityScheme {
 /// OAuth 2.0.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OAuth2SecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
-    /// How to get a token. Required.
+    /// OAuth flow. Required.
     #[prost(message, optional, tag = "2")]
     pub flows: ::core::option::Option<OAuthFlows>,
-    /// Where the authorization server describes itself (RFC 8414).
+    /// URL of the authorization server metadata (RFC 8414).
     #[prost(string, tag = "3")]
     pub oauth2_metadata_url: ::prost::alloc::string::String,
 }
@@ -654,10 +654,10 @@ impl ::prost::Name for OAuth2SecurityScheme {
 /// OpenID Connect.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenIdConnectSecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
-    /// Where the provider describes itself. Required.
+    /// URL of the provider metadata. Required.
     #[prost(string, tag = "2")]
     pub open_id_connect_url: ::prost::alloc::string::String,
 }
@@ -671,10 +671,10 @@ impl ::prost::Name for OpenIdConnectSecurityScheme {
         "type.googleapis.com/lf.a2a.v1.OpenIdConnectSecurityScheme".into()
     }
 }
-/// TLS with a certificate of the client.
+/// TLS with a client certificate.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MutualTlsSecurityScheme {
-    /// Description for people.
+    /// Human-readable description.
     #[prost(string, tag = "1")]
     pub description: ::prost::alloc::string::String,
 }
@@ -688,7 +688,7 @@ impl ::prost::Name for MutualTlsSecurityScheme {
         "type.googleapis.com/lf.a2a.v1.MutualTlsSecurityScheme".into()
     }
 }
-/// How to get an OAuth token.
+/// OAuth flow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OAuthFlows {
     /// The flow; at most one member is set.
@@ -730,22 +730,22 @@ impl ::prost::Name for OAuthFlows {
 /// The authorization code flow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AuthorizationCodeOAuthFlow {
-    /// Authorization endpoint. Required.
+    /// URL of the authorization endpoint. Required.
     #[prost(string, tag = "1")]
     pub authorization_url: ::prost::alloc::string::String,
-    /// Token endpoint. Required.
+    /// URL of the token endpoint. Required.
     #[prost(string, tag = "2")]
     pub token_url: ::prost::alloc::string::String,
-    /// Endpoint to refresh tokens at.
+    /// URL for refreshing tokens.
     #[prost(string, tag = "3")]
     pub refresh_url: ::prost::alloc::string::String,
-    /// Scopes and what each is for. Required.
+    /// Descriptions of the scopes, by scope. Required.
     #[prost(btree_map = "string, string", tag = "4")]
     pub scopes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// Whether the client has to use PKCE (RFC 7636).
+    /// Whether clients must use PKCE (RFC 7636).
     #[prost(bool, tag = "5")]
     pub pkce_required: bool,
 }
@@ -762,13 +762,13 @@ impl ::prost::Name for AuthorizationCodeOAuthFlow {
 /// The client credentials flow.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ClientCredentialsOAuthFlow {
-    /// Token endpoint. Required.
+    /// URL of the token endpoint. Required.
     #[prost(string, tag = "1")]
     pub token_url: ::prost::alloc::string::String,
-    /// Endpoint to refresh tokens at.
+    /// URL for refreshing tokens.
     #[prost(string, tag = "2")]
     pub refresh_url: ::prost::alloc::string::String,
-    /// Scopes and what each is for. Required.
+    /// Descriptions of the scopes, by scope. Required.
     #[prost(btree_map = "string, string", tag = "3")]
     pub scopes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -788,13 +788,13 @@ impl ::prost::Name for ClientCredentialsOAuthFlow {
 /// The implicit flow; deprecated by the protocol.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ImplicitOAuthFlow {
-    /// Authorization endpoint.
+    /// URL of the authorization endpoint.
     #[prost(string, tag = "1")]
     pub authorization_url: ::prost::alloc::string::String,
-    /// Endpoint to refresh tokens at.
+    /// URL for refreshing tokens.
     #[prost(string, tag = "2")]
     pub refresh_url: ::prost::alloc::string::String,
-    /// Scopes and what each is for.
+    /// Descriptions of the scopes, by scope.
     #[prost(btree_map = "string, string", tag = "3")]
     pub scopes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -814,13 +814,13 @@ impl ::prost::Name for ImplicitOAuthFlow {
 /// The resource owner password flow; deprecated by the protocol.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PasswordOAuthFlow {
-    /// Token endpoint.
+    /// URL of the token endpoint.
     #[prost(string, tag = "1")]
     pub token_url: ::prost::alloc::string::String,
-    /// Endpoint to refresh tokens at.
+    /// URL for refreshing tokens.
     #[prost(string, tag = "2")]
     pub refresh_url: ::prost::alloc::string::String,
-    /// Scopes and what each is for.
+    /// Descriptions of the scopes, by scope.
     #[prost(btree_map = "string, string", tag = "3")]
     pub scopes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -840,16 +840,16 @@ impl ::prost::Name for PasswordOAuthFlow {
 /// The device code flow (RFC 8628).
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DeviceCodeOAuthFlow {
-    /// Device authorization endpoint. Required.
+    /// URL of the device authorization endpoint. Required.
     #[prost(string, tag = "1")]
     pub device_authorization_url: ::prost::alloc::string::String,
-    /// Token endpoint. Required.
+    /// URL of the token endpoint. Required.
     #[prost(string, tag = "2")]
     pub token_url: ::prost::alloc::string::String,
-    /// Endpoint to refresh tokens at.
+    /// URL for refreshing tokens.
     #[prost(string, tag = "3")]
     pub refresh_url: ::prost::alloc::string::String,
-    /// Scopes and what each is for. Required.
+    /// Descriptions of the scopes, by scope. Required.
     #[prost(btree_map = "string, string", tag = "4")]
     pub scopes: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -866,19 +866,19 @@ impl ::prost::Name for DeviceCodeOAuthFlow {
         "type.googleapis.com/lf.a2a.v1.DeviceCodeOAuthFlow".into()
     }
 }
-/// Asks to hand a message to the agent.
+/// Request to send a message.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SendMessageRequest {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "1")]
     pub tenant: ::prost::alloc::string::String,
     /// The message. Required.
     #[prost(message, optional, tag = "2")]
     pub message: ::core::option::Option<Message>,
-    /// How to answer.
+    /// Options of the response.
     #[prost(message, optional, tag = "3")]
     pub configuration: ::core::option::Option<SendMessageConfiguration>,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "4")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
 }
@@ -892,21 +892,21 @@ impl ::prost::Name for SendMessageRequest {
         "type.googleapis.com/lf.a2a.v1.SendMessageRequest".into()
     }
 }
-/// How the client wants a message to be answered.
+/// Options for the response to a message.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SendMessageConfiguration {
-    /// Media types the client can take.
+    /// Media types that the client accepts.
     #[prost(string, repeated, tag = "1")]
     pub accepted_output_modes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// A webhook for the task that comes of the message.
+    /// Webhook for the task of the message.
     #[prost(message, optional, tag = "2")]
     pub task_push_notification_config: ::core::option::Option<
         TaskPushNotificationConfig,
     >,
-    /// How many messages of history to answer with; absent means no limit, zero means none.
+    /// Maximum number of messages in the returned history; absent means no limit.
     #[prost(int32, optional, tag = "3")]
     pub history_length: ::core::option::Option<i32>,
-    /// Whether to answer at once instead of when the task ends or pauses.
+    /// Whether to respond immediately instead of when the task has finished or waits for the client.
     #[prost(bool, tag = "4")]
     pub return_immediately: bool,
 }
@@ -920,16 +920,16 @@ impl ::prost::Name for SendMessageConfiguration {
         "type.googleapis.com/lf.a2a.v1.SendMessageConfiguration".into()
     }
 }
-/// Asks for one task.
+/// Request to get a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTaskRequest {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "1")]
     pub tenant: ::prost::alloc::string::String,
-    /// The task. Required.
+    /// Id of the task. Required.
     #[prost(string, tag = "2")]
     pub id: ::prost::alloc::string::String,
-    /// How many messages of history to answer with; absent means no limit, zero means none.
+    /// Maximum number of messages in the returned history; absent means no limit.
     #[prost(int32, optional, tag = "3")]
     pub history_length: ::core::option::Option<i32>,
 }
@@ -943,31 +943,31 @@ impl ::prost::Name for GetTaskRequest {
         "type.googleapis.com/lf.a2a.v1.GetTaskRequest".into()
     }
 }
-/// Asks for a page of tasks.
+/// Request to list tasks.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListTasksRequest {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "1")]
     pub tenant: ::prost::alloc::string::String,
-    /// Only tasks of this conversation.
+    /// Selects tasks of this context.
     #[prost(string, tag = "2")]
     pub context_id: ::prost::alloc::string::String,
-    /// Only tasks in this state.
+    /// Selects tasks in this state.
     #[prost(enumeration = "TaskState", tag = "3")]
     pub status: i32,
-    /// How many tasks at most.
+    /// Maximum number of tasks in the page.
     #[prost(int32, optional, tag = "4")]
     pub page_size: ::core::option::Option<i32>,
-    /// Where to go on: the token that came with the page before.
+    /// Token from the previous page.
     #[prost(string, tag = "5")]
     pub page_token: ::prost::alloc::string::String,
-    /// How many messages of history to answer with, per task.
+    /// Maximum number of messages in the returned history of each task.
     #[prost(int32, optional, tag = "6")]
     pub history_length: ::core::option::Option<i32>,
-    /// Only tasks whose status is of this time or later.
+    /// Selects tasks whose status has this time or a later one.
     #[prost(message, optional, tag = "7")]
     pub status_timestamp_after: ::core::option::Option<::prost_types::Timestamp>,
-    /// Whether to answer with artifacts.
+    /// Whether to include artifacts.
     #[prost(bool, optional, tag = "8")]
     pub include_artifacts: ::core::option::Option<bool>,
 }
@@ -981,19 +981,19 @@ impl ::prost::Name for ListTasksRequest {
         "type.googleapis.com/lf.a2a.v1.ListTasksRequest".into()
     }
 }
-/// A page of tasks.
+/// Page of tasks.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListTasksResponse {
     /// The tasks. Required.
     #[prost(message, repeated, tag = "1")]
     pub tasks: ::prost::alloc::vec::Vec<Task>,
-    /// Where the next page begins; empty on the last one. Required.
+    /// Token for the next page; empty on the last page. Required.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
-    /// How many tasks a page was limited to. Required.
+    /// Maximum number of tasks per page that was applied. Required.
     #[prost(int32, tag = "3")]
     pub page_size: i32,
-    /// How many tasks fit the filter on all pages. Required.
+    /// Number of tasks that match the filter, on all pages. Required.
     #[prost(int32, tag = "4")]
     pub total_size: i32,
 }
@@ -1007,16 +1007,16 @@ impl ::prost::Name for ListTasksResponse {
         "type.googleapis.com/lf.a2a.v1.ListTasksResponse".into()
     }
 }
-/// Asks to give a task up.
+/// Request to cancel a task.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CancelTaskRequest {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "1")]
     pub tenant: ::prost::alloc::string::String,
-    /// The task. Required.
+    /// Id of the task. Required.
     #[prost(string, tag = "2")]
     pub id: ::prost::alloc::string::String,
-    /// Free-form additions.
+    /// Additional data, not defined by the protocol.
     #[prost(message, optional, tag = "3")]
     pub metadata: ::core::option::Option<::prost_types::Struct>,
 }
@@ -1030,13 +1030,13 @@ impl ::prost::Name for CancelTaskRequest {
         "type.googleapis.com/lf.a2a.v1.CancelTaskRequest".into()
     }
 }
-/// Asks to follow a task.
+/// Request to subscribe to a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SubscribeToTaskRequest {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "1")]
     pub tenant: ::prost::alloc::string::String,
-    /// The task. Required.
+    /// Id of the task. Required.
     #[prost(string, tag = "2")]
     pub id: ::prost::alloc::string::String,
 }
@@ -1050,16 +1050,16 @@ impl ::prost::Name for SubscribeToTaskRequest {
         "type.googleapis.com/lf.a2a.v1.SubscribeToTaskRequest".into()
     }
 }
-/// Asks for one webhook of a task.
+/// Request to get a webhook of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetTaskPushNotificationConfigRequest {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "1")]
     pub tenant: ::prost::alloc::string::String,
-    /// The task. Required.
+    /// Id of the task. Required.
     #[prost(string, tag = "2")]
     pub task_id: ::prost::alloc::string::String,
-    /// The webhook. Required.
+    /// Id of the webhook. Required.
     #[prost(string, tag = "3")]
     pub id: ::prost::alloc::string::String,
 }
@@ -1073,16 +1073,16 @@ impl ::prost::Name for GetTaskPushNotificationConfigRequest {
         "type.googleapis.com/lf.a2a.v1.GetTaskPushNotificationConfigRequest".into()
     }
 }
-/// Asks to remove one webhook of a task.
+/// Request to delete a webhook of a task.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DeleteTaskPushNotificationConfigRequest {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "1")]
     pub tenant: ::prost::alloc::string::String,
-    /// The task. Required.
+    /// Id of the task. Required.
     #[prost(string, tag = "2")]
     pub task_id: ::prost::alloc::string::String,
-    /// The webhook. Required.
+    /// Id of the webhook. Required.
     #[prost(string, tag = "3")]
     pub id: ::prost::alloc::string::String,
 }
@@ -1096,19 +1096,20 @@ impl ::prost::Name for DeleteTaskPushNotificationConfigRequest {
         "type.googleapis.com/lf.a2a.v1.DeleteTaskPushNotificationConfigRequest".into()
     }
 }
-/// Asks for a page of a task's webhooks. The tenant has the last number here, unlike elsewhere.
+/// Request to list the webhooks of a task. Unlike in other requests, the tenant has the last field
+/// number.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListTaskPushNotificationConfigsRequest {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "4")]
     pub tenant: ::prost::alloc::string::String,
-    /// The task. Required.
+    /// Id of the task. Required.
     #[prost(string, tag = "1")]
     pub task_id: ::prost::alloc::string::String,
-    /// How many webhooks at most.
+    /// Maximum number of webhooks in the page.
     #[prost(int32, tag = "2")]
     pub page_size: i32,
-    /// Where to go on: the token that came with the page before.
+    /// Token from the previous page.
     #[prost(string, tag = "3")]
     pub page_token: ::prost::alloc::string::String,
 }
@@ -1122,13 +1123,13 @@ impl ::prost::Name for ListTaskPushNotificationConfigsRequest {
         "type.googleapis.com/lf.a2a.v1.ListTaskPushNotificationConfigsRequest".into()
     }
 }
-/// A page of a task's webhooks.
+/// Page of the webhooks of a task.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListTaskPushNotificationConfigsResponse {
     /// The webhooks.
     #[prost(message, repeated, tag = "1")]
     pub configs: ::prost::alloc::vec::Vec<TaskPushNotificationConfig>,
-    /// Where the next page begins; empty on the last one.
+    /// Token for the next page; empty on the last page.
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
 }
@@ -1142,10 +1143,10 @@ impl ::prost::Name for ListTaskPushNotificationConfigsResponse {
         "type.googleapis.com/lf.a2a.v1.ListTaskPushNotificationConfigsResponse".into()
     }
 }
-/// Asks for the card meant for callers that have authenticated.
+/// Request for the extended card.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetExtendedAgentCardRequest {
-    /// The tenant that is spoken to.
+    /// The addressed tenant.
     #[prost(string, tag = "1")]
     pub tenant: ::prost::alloc::string::String,
 }
@@ -1159,22 +1160,22 @@ impl ::prost::Name for GetExtendedAgentCardRequest {
         "type.googleapis.com/lf.a2a.v1.GetExtendedAgentCardRequest".into()
     }
 }
-/// What came of a message.
+/// Response to a message.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SendMessageResponse {
-    /// The answer; exactly one member is set.
+    /// The response; exactly one member is set.
     #[prost(oneof = "send_message_response::Payload", tags = "1, 2")]
     pub payload: ::core::option::Option<send_message_response::Payload>,
 }
 /// Nested message and enum types in `SendMessageResponse`.
 pub mod send_message_response {
-    /// The answer; exactly one member is set.
+    /// The response; exactly one member is set.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Payload {
-        /// The task that was started or continued.
+        /// The started or continued task.
         #[prost(message, tag = "1")]
         Task(super::Task),
-        /// A direct answer, without a task.
+        /// Direct reply without a task.
         #[prost(message, tag = "2")]
         Message(super::Message),
     }
@@ -1189,28 +1190,28 @@ impl ::prost::Name for SendMessageResponse {
         "type.googleapis.com/lf.a2a.v1.SendMessageResponse".into()
     }
 }
-/// One item of a stream.
+/// Event of a stream.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StreamResponse {
-    /// The item; exactly one member is set.
+    /// The event; exactly one member is set.
     #[prost(oneof = "stream_response::Payload", tags = "1, 2, 3, 4")]
     pub payload: ::core::option::Option<stream_response::Payload>,
 }
 /// Nested message and enum types in `StreamResponse`.
 pub mod stream_response {
-    /// The item; exactly one member is set.
+    /// The event; exactly one member is set.
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Payload {
-        /// The task as it stands.
+        /// Current task.
         #[prost(message, tag = "1")]
         Task(super::Task),
-        /// A direct answer, without a task.
+        /// Direct reply without a task.
         #[prost(message, tag = "2")]
         Message(super::Message),
-        /// A change of state.
+        /// Status update.
         #[prost(message, tag = "3")]
         StatusUpdate(super::TaskStatusUpdateEvent),
-        /// An artifact, or a chunk of one.
+        /// Artifact update.
         #[prost(message, tag = "4")]
         ArtifactUpdate(super::TaskArtifactUpdateEvent),
     }
@@ -1225,27 +1226,27 @@ impl ::prost::Name for StreamResponse {
         "type.googleapis.com/lf.a2a.v1.StreamResponse".into()
     }
 }
-/// Where a task stands.
+/// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum TaskState {
-    /// Not told.
+    /// Unspecified.
     Unspecified = 0,
-    /// Taken in, not begun.
+    /// Accepted but not started.
     Submitted = 1,
-    /// The agent is at it.
+    /// The agent is working.
     Working = 2,
-    /// Ended well.
+    /// Finished successfully.
     Completed = 3,
-    /// Ended by an error.
+    /// Finished with an error.
     Failed = 4,
-    /// Ended because somebody asked for it.
+    /// Canceled on request.
     Canceled = 5,
-    /// Paused until the client says more.
+    /// Waiting for input from the client.
     InputRequired = 6,
-    /// Ended before it began: the agent declined.
+    /// Rejected by the agent before it started.
     Rejected = 7,
-    /// Paused until the client supplies credentials.
+    /// Waiting for credentials from the client.
     AuthRequired = 8,
 }
 impl TaskState {
@@ -1282,11 +1283,11 @@ impl TaskState {
         }
     }
 }
-/// Who speaks.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Role {
-    /// Not told.
+    /// Unspecified.
     Unspecified = 0,
     /// The client.
     User = 1,

@@ -11,7 +11,7 @@ use tonic::codegen::*;
 /// Generated trait containing gRPC methods that should be implemented for use with A2aServiceServer.
 #[async_trait]
 pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
-    /// Hands a message to the agent and waits for its answer, or for the task it started.
+    /// Sends a message to the agent and waits for the reply or the task.
     async fn send_message(
         &self,
         request: tonic::Request<super::SendMessageRequest>,
@@ -25,7 +25,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         >
         + std::marker::Send
         + 'static;
-    /// Hands a message to the agent and follows what becomes of it.
+    /// Sends a message to the agent and streams the events of the task.
     async fn send_streaming_message(
         &self,
         request: tonic::Request<super::SendMessageRequest>,
@@ -33,12 +33,12 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<Self::SendStreamingMessageStream>,
         tonic::Status,
     >;
-    /// Reads one task.
+    /// Gets a task.
     async fn get_task(
         &self,
         request: tonic::Request<super::GetTaskRequest>,
     ) -> std::result::Result<tonic::Response<super::Task>, tonic::Status>;
-    /// Reads a page of tasks that fit a filter.
+    /// Lists tasks that match a filter, in pages.
     async fn list_tasks(
         &self,
         request: tonic::Request<super::ListTasksRequest>,
@@ -46,7 +46,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<super::ListTasksResponse>,
         tonic::Status,
     >;
-    /// Asks the agent to give a task up.
+    /// Cancels a task.
     async fn cancel_task(
         &self,
         request: tonic::Request<super::CancelTaskRequest>,
@@ -57,7 +57,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         >
         + std::marker::Send
         + 'static;
-    /// Follows a task that is already there; refused once the task has ended.
+    /// Streams the events of an existing task. Fails if the task has finished.
     async fn subscribe_to_task(
         &self,
         request: tonic::Request<super::SubscribeToTaskRequest>,
@@ -65,7 +65,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<Self::SubscribeToTaskStream>,
         tonic::Status,
     >;
-    /// Registers a webhook for a task.
+    /// Creates a webhook for a task.
     async fn create_task_push_notification_config(
         &self,
         request: tonic::Request<super::TaskPushNotificationConfig>,
@@ -73,7 +73,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<super::TaskPushNotificationConfig>,
         tonic::Status,
     >;
-    /// Reads one webhook of a task.
+    /// Gets a webhook of a task.
     async fn get_task_push_notification_config(
         &self,
         request: tonic::Request<super::GetTaskPushNotificationConfigRequest>,
@@ -81,7 +81,7 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<super::TaskPushNotificationConfig>,
         tonic::Status,
     >;
-    /// Reads a page of a task's webhooks.
+    /// Lists the webhooks of a task, in pages.
     async fn list_task_push_notification_configs(
         &self,
         request: tonic::Request<super::ListTaskPushNotificationConfigsRequest>,
@@ -89,18 +89,18 @@ pub trait A2aService: std::marker::Send + std::marker::Sync + 'static {
         tonic::Response<super::ListTaskPushNotificationConfigsResponse>,
         tonic::Status,
     >;
-    /// Reads the card meant for callers that have authenticated.
+    /// Gets the extended agent card for authenticated clients.
     async fn get_extended_agent_card(
         &self,
         request: tonic::Request<super::GetExtendedAgentCardRequest>,
     ) -> std::result::Result<tonic::Response<super::AgentCard>, tonic::Status>;
-    /// Removes one webhook of a task.
+    /// Deletes a webhook of a task.
     async fn delete_task_push_notification_config(
         &self,
         request: tonic::Request<super::DeleteTaskPushNotificationConfigRequest>,
     ) -> std::result::Result<tonic::Response<()>, tonic::Status>;
 }
-/// What an A2A 1.0 agent answers to.
+/// Operations of an A2A 1.0 agent.
 #[derive(Debug)]
 pub struct A2aServiceServer<T> {
     inner: Arc<T>,
