@@ -1,4 +1,4 @@
-//! One connection, from its first byte to its last.
+//! Serves one connection: TLS handshake, HTTP, graceful close.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -21,9 +21,10 @@ use super::wake_gated::WakeGated;
 use super::{ReloadingTls, RequestHandler, TrackedExecutor};
 use crate::auth::ClientCertificate;
 
-/// How long a peer may take to agree on a secret.
+/// Maximum duration of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// An accepted connection with everything needed to serve it.
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
     pub(super) peer: SocketAddr,
@@ -33,21 +34,23 @@ pub(super) struct Connection {
     pub(super) signals: ConnectionSignals,
 }
 
-/// What can happen to a connection from outside.
+/// Signals and timeouts that close a connection.
 #[derive(Clone)]
 pub(super) struct ConnectionSignals {
-    /// It is to end with the calls it is at.
+    /// Closes the connection after the calls it carries.
     pub(super) drain_token: CancellationToken,
-    /// It is to end now.
+    /// Closes the connection at once.
     pub(super) abort_token: CancellationToken,
-    /// How long the first request may keep us waiting. From then on hyper has its own limit; what
-    /// it does not limit is how long a peer takes to show which version of HTTP it speaks.
+    /// Time allowed for the first request to arrive. Hyper limits later requests itself, but not
+    /// how long a client takes to reveal its HTTP version.
     pub(super) first_request_timeout: Duration,
 }
 
-/// What to do about it.
+/// How to close a connection.
 enum CloseMode {
+    /// After the calls it carries.
     Drain,
+    /// At once.
     Abort,
 }
 
@@ -62,7 +65,7 @@ impl Connection {
     }
 }
 
-/// What is spoken on a connection, once it is there.
+/// Serves HTTP on an established byte stream.
 struct HttpConnection {
     peer: SocketAddr,
     handler: RequestHandler,
@@ -72,7 +75,7 @@ struct HttpConnection {
 }
 
 impl HttpConnection {
-    /// Agrees on a secret first. Nobody but the peer waits for that.
+    /// Performs the TLS handshake, then serves HTTP.
     async fn serve_tls(mut self, stream: TcpStream, tls: &ReloadingTls) {
         let timeout = HANDSHAKE_TIMEOUT.min(self.signals.first_request_timeout);
         let handshake = tokio::time::timeout(timeout, tls.accept(stream));
@@ -82,7 +85,7 @@ impl HttpConnection {
             handshake = handshake => match handshake {
                 Ok(Ok(accepted)) => accepted,
                 Ok(Err(error)) => return debug!(%error, "handshake failed"),
-                Err(_) => return debug!("handshake took too long"),
+                Err(_) => return debug!("handshake timed out"),
             },
         };
         self.certificate = certificate;
@@ -107,7 +110,7 @@ impl HttpConnection {
         loop {
             let next = poll_fn(|context| match connection.as_mut().poll(context) {
                 Poll::Ready(result) => {
-                    // Peers go away as they please; whoever cares asks for the details.
+                    // Clients may disconnect at any time, so this is not a warning.
                     if let Err(error) = result {
                         debug!(%error, "connection ended");
                     }
@@ -127,14 +130,14 @@ impl HttpConnection {
 }
 
 impl ConnectionSignals {
-    /// The first thing that happens.
+    /// Waits until the connection has to be closed.
     async fn wait_close_mode(self, request_started: Arc<AtomicBool>) -> CloseMode {
         let no_request = async {
             tokio::time::sleep(self.first_request_timeout).await;
             if request_started.load(Relaxed) {
                 pending::<()>().await;
             }
-            debug!("connection closed: no request came");
+            debug!("connection closed without a request");
         };
         tokio::select! {
             () = self.abort_token.cancelled() => CloseMode::Abort,
@@ -143,7 +146,7 @@ impl ConnectionSignals {
         }
     }
 
-    /// The only thing that can still happen to one that is leaving.
+    /// Waits until a draining connection has to be closed at once.
     async fn wait_abort(self) -> CloseMode {
         self.abort_token.cancelled().await;
         CloseMode::Abort

@@ -1,4 +1,10 @@
-//! Sockets: one port for HTTP/1.1, HTTP/2 and gRPC.
+//! Listener of the server: accepts connections for HTTP/1.1, HTTP/2 and gRPC on one port.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `connection` | one connection: TLS handshake, HTTP, graceful close |
+//! | `tls` | certificate files, reloaded when they change |
+//! | `wake_gated` | future that is polled only after its waker fired |
 
 mod connection;
 #[cfg_attr(not(feature = "tls"), path = "tls/disabled.rs")]
@@ -41,20 +47,23 @@ use crate::binding::{Body, Frontend};
 use crate::metrics::Metrics;
 use crate::settings::HttpLimits;
 
-/// How long to wait when nothing can be accepted, because too many files are open for example.
+/// Delay after a failed accept, which happens for example when too many files are open.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
-/// How often a silent peer of HTTP/2 is asked whether it is there, and how long it has to say so.
+/// Interval between pings to an HTTP/2 client.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
+/// Time an HTTP/2 client has to answer a ping.
 const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// What hyper has room for without asking the allocator.
+/// Default limit of hyper. With it, hyper parses headers without allocating.
 const HYPER_DEFAULT_HEADERS: usize = 100;
-/// What hyper needs at least.
+/// Minimum read buffer that hyper accepts.
 const MIN_BUFFER_BYTES: usize = 8192;
 
-/// Who answers requests: our own front alone, or behind somebody's routes.
+/// Handler of all requests of a listener.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestHandler {
+    /// The frontend alone.
     Frontend(Arc<Frontend>),
+    /// The embedder's routes, with the frontend as their fallback.
     Router(Router),
 }
 
@@ -82,9 +91,9 @@ impl RequestHandler {
     }
 }
 
-/// Puts the front behind somebody's routes: it takes the paths that they do not have, and of those
-/// that both have the methods that they do not take. Pages that pretend to be on this machine are
-/// refused by all of them.
+/// Makes the frontend the fallback of the embedder's routes, for paths that they do not have and
+/// for methods that they do not accept. The frontend's checks of host and origin apply to all
+/// routes.
 pub(crate) fn mount_behind(mut routes: Router, frontend: Arc<Frontend>) -> Router {
     if routes.has_routes() {
         routes = routes.route_layer(from_fn_with_state(frontend.clone(), check_host_and_origin));
@@ -112,7 +121,7 @@ async fn check_host_and_origin(
     }
 }
 
-/// The front as a service, for routers.
+/// The frontend as a Tower service.
 #[derive(Clone, Debug)]
 struct FrontendService(Arc<Frontend>);
 
@@ -138,25 +147,26 @@ impl Service<Request<axum::body::Body>> for FrontendService {
     }
 }
 
-/// Accepts connections and serves them.
+/// Accepts connections on a socket and serves them.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     pub(crate) handler: RequestHandler,
-    /// What connections are secured with, if they are.
+    /// `None` serves plain HTTP.
     pub(crate) tls: Option<ReloadingTls>,
     pub(crate) limits: HttpLimits,
     pub(crate) metrics: Metrics,
-    /// Nothing new is accepted any more, and connections end with the calls they are at.
+    /// Stops accepting, and closes connections after the calls they carry.
     pub(crate) drain_token: CancellationToken,
-    /// Connections end now.
+    /// Closes connections at once.
     pub(crate) abort_token: CancellationToken,
-    /// Everything that runs for a connection.
+    /// The Tokio tasks of all connections.
     pub(crate) tasks: TaskTracker,
 }
 
 impl Listener {
-    /// Accepts connections until it is told to leave.
+    /// Accepts connections until `drain_token` is canceled. Waits while the maximum number of
+    /// connections is open.
     pub(crate) async fn serve(self) {
         let connection_permits =
             Arc::new(Semaphore::new(self.limits.max_connections.min(Semaphore::MAX_PERMITS)));
@@ -182,7 +192,7 @@ impl Listener {
     ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
         let permit = connection_permits.clone().acquire_owned().await.map_err(io::Error::other)?;
         let (stream, peer) = self.socket.accept().await?;
-        // Answers are written whole: there is nothing to wait for.
+        // Hyper already writes responses in large pieces; Nagle's algorithm would only delay them.
         stream.set_nodelay(true)?;
         Ok((stream, peer, permit))
     }
@@ -214,7 +224,7 @@ impl Listener {
     }
 }
 
-/// Runs what a connection has to run beside itself.
+/// Spawns the tasks of HTTP/2 connections on the tracker of the listener.
 #[derive(Clone, Debug)]
 struct TrackedExecutor(TaskTracker);
 

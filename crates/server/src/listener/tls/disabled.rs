@@ -1,4 +1,4 @@
-//! TLS without the feature `tls`: connections are served as they are.
+//! Replacement of TLS without the feature `tls`: connections are plain HTTP.
 
 use std::convert::Infallible;
 use std::io;
@@ -9,15 +9,15 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::ClientCertificate;
 use crate::error::Error;
 
-/// Cannot be made without the feature `tls`.
+/// Has no values without the feature `tls`.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls(Infallible);
 
-/// Cannot be made without the feature `tls`.
+/// Has no values without the feature `tls`.
 #[derive(Clone, Debug)]
 pub(crate) struct ReloadingTls(Infallible);
 
-/// Cannot be made without the feature `tls`.
+/// Has no values without the feature `tls`.
 #[derive(Debug)]
 pub(crate) struct TlsFiles(Infallible);
 

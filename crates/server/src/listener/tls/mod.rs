@@ -1,4 +1,4 @@
-//! TLS: a certificate and its key in files, which are read again when they change.
+//! TLS with a certificate and key from files, which are reloaded when they change.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -22,15 +22,16 @@ use crate::auth::ClientCertificate;
 use crate::error::Error;
 use crate::sync::{read_unpoisoned, write_unpoisoned};
 
-/// How often to look whether a file has changed.
+/// Default interval between checks of the files for changes.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
-/// What is spoken over TLS, the best first.
+/// Protocols offered by ALPN, in order of preference.
 const ALPN_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// A certificate and its key, both files in PEM, and whose certificates callers may show.
+/// Files of the server's TLS certificate, its private key and, for client certificates, the trusted
+/// CA. All are PEM.
 ///
-/// The files are read again when they change. When that fails, the last that could be read stay in
-/// use, and the log says so.
+/// The server reads the files when it starts and reloads them when they change. If a reload fails,
+/// the previous certificates stay in use and a warning is logged. Open connections keep theirs.
 ///
 /// ```no_run
 /// # use latimer_server::{ClientCertificateMode, Server, Tls};
@@ -47,49 +48,51 @@ pub struct Tls {
     reload_interval: Duration,
 }
 
-/// Whether callers must show certificates.
+/// Whether clients must present a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificateMode {
-    /// They must, or no connection comes about.
+    /// The handshake fails without a valid certificate.
     #[default]
     Required,
-    /// They may.
+    /// A certificate may be missing, but an invalid one fails the handshake.
     Optional,
 }
 
 impl Tls {
-    /// The files of a certificate, with those between it and its root, and of its key.
+    /// Sets the files of the certificate and its private key. The certificate file also contains
+    /// the intermediate certificates. Reads nothing; [`Tls::check`] does.
     pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         let (certificate, key) = (certificate.into(), key.into());
         Self { certificate, key, client_ca: None, reload_interval: RELOAD_INTERVAL }
     }
 
-    /// Has callers show certificates that one of those in this file has signed.
+    /// Requests client certificates, issued by a CA in this file.
     #[must_use]
     pub fn client_ca(mut self, file: impl Into<PathBuf>, mode: ClientCertificateMode) -> Self {
         self.client_ca = Some((file.into(), mode));
         self
     }
 
-    /// Looks for changes of the files that often, which is every five seconds otherwise.
+    /// Sets the interval between checks of the files for changes. The default is five seconds.
     #[must_use]
     pub fn reload_interval(mut self, interval: Duration) -> Self {
         self.reload_interval = interval;
         self
     }
 
-    /// Whether the files can be used.
+    /// Reads the files and checks that a server can use them.
     ///
     /// # Errors
-    /// When one cannot be read, or they do not belong together.
+    /// Fails if a file cannot be read or contains no valid PEM, or if the key does not match the
+    /// certificate.
     pub fn check(&self) -> Result<(), Error> {
         self.load().map(drop)
     }
 
-    /// The certificates that it shows, in PEM.
+    /// Reads the certificate file: the server's certificate and the intermediate ones, as PEM.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn certificate_pem(&self) -> io::Result<Vec<u8>> {
         fs::read(&self.certificate)
     }
@@ -133,7 +136,7 @@ impl Tls {
         [&self.certificate, &self.key].into_iter().chain(client_ca).map(PathBuf::as_path)
     }
 
-    /// What changes when a file does.
+    /// Returns the fingerprint of each file, or `None` for a file that cannot be read.
     fn fingerprints(&self) -> Vec<Option<FileFingerprint>> {
         self.paths()
             .map(|file| fs::metadata(file).ok().map(|it| FileFingerprint::from_metadata(&it)))
@@ -141,12 +144,12 @@ impl Tls {
     }
 }
 
-/// What of a file changes when its contents do.
+/// Metadata of a file that changes with its contents.
 #[derive(Debug, PartialEq, Eq)]
 struct FileFingerprint {
     modified_at: Option<SystemTime>,
     len: u64,
-    /// Another file of the same name has another number.
+    /// Differs if another file was moved to the same path.
     inode: u64,
 }
 
@@ -160,30 +163,34 @@ impl FileFingerprint {
     }
 }
 
-/// TLS as it is now. Cheap to clone; clones are the same.
+/// The current TLS configuration. Cheap to clone; a reload affects all clones.
 #[derive(Clone, Debug)]
 pub(crate) struct ReloadingTls(Arc<RwLock<Arc<ServerConfig>>>);
 
-/// Files to read again when they change.
+/// Files to reload when they change.
 #[derive(Debug)]
 pub(crate) struct TlsFiles {
     tls: Tls,
-    /// From before they were read, so that no change is missed.
+    /// Taken before the files were read, so that no change is missed.
     fingerprints: Vec<Option<FileFingerprint>>,
 }
 
 impl ReloadingTls {
-    /// Reads the files.
+    /// Loads the files.
+    ///
+    /// # Errors
+    /// As [`Tls::check`].
     pub(crate) fn new(tls: Tls) -> Result<(Self, TlsFiles), Error> {
         let fingerprints = tls.fingerprints();
         let config = Arc::new(tls.load()?);
         Ok((Self(Arc::new(RwLock::new(config))), TlsFiles { tls, fingerprints }))
     }
 
-    /// Establishes TLS on a new connection, and reads the certificate that its peer presented.
+    /// Performs the handshake on a new connection. Returns the client's certificate, if it
+    /// presented one.
     ///
     /// # Errors
-    /// When the handshake fails, or the certificate cannot be read.
+    /// Fails if the handshake fails or the client certificate cannot be parsed.
     pub(super) async fn accept(
         &self,
         stream: TcpStream,
@@ -201,7 +208,7 @@ impl ReloadingTls {
         TlsAcceptor::from(Arc::clone(&config))
     }
 
-    /// Reads the files again when they change, until it is told to leave.
+    /// Reloads the files when they change, until `drain_token` is canceled.
     pub(crate) async fn reload_on_change(self, files: TlsFiles, drain_token: CancellationToken) {
         let TlsFiles { tls, mut fingerprints } = files;
         while drain_token
@@ -217,10 +224,10 @@ impl ReloadingTls {
             match tls.load() {
                 Ok(config) => {
                     *write_unpoisoned(&self.0) = Arc::new(config);
-                    info!("certificate files have changed and are in use");
+                    info!("certificate files reloaded");
                 }
                 Err(error) => {
-                    warn!(%error, "certificate files have changed and cannot be used");
+                    warn!(%error, "certificate reload failed; previous certificates stay in use");
                 }
             }
         }
@@ -236,7 +243,7 @@ fn read_certificates(
     let certificates: Vec<_> =
         certificates.collect::<Result<_, _>>().map_err(|error| invalid(&error))?;
     match certificates.is_empty() {
-        true => Err(invalid(&io::Error::other("there is no certificate in it"))),
+        true => Err(invalid(&io::Error::other("the file contains no certificate"))),
         false => Ok(certificates),
     }
 }

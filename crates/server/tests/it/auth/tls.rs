@@ -132,7 +132,7 @@ async fn tls_serves_http1_and_http2_with_https_card_urls() {
 }
 
 #[tokio::test]
-async fn silent_client_is_disconnected_and_blocks_nobody() {
+async fn silent_client_is_disconnected_and_blocks_no_other() {
     let directory = TempDir::new().unwrap();
     let authority = CertificateAuthority::new("ours");
     let http = HttpLimits { header_timeout: Duration::from_secs(2), ..HttpLimits::default() };
@@ -146,7 +146,7 @@ async fn silent_client_is_disconnected_and_blocks_nobody() {
     assert_eq!(read.expect("closed within the timeout").unwrap_or(0), 0);
 }
 
-/// Repeats a request until the response is as expected.
+/// Waits until a condition holds, and panics after 20 seconds.
 async fn wait_until(mut done: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !done().await {
@@ -167,7 +167,7 @@ async fn changed_certificate_is_reloaded_unless_broken() {
     let caller = TlsClient::new(&server.v1(), &authority, None);
     let first = caller.server_certificate().await;
     std::fs::write(directory.path().join("server.pem"), "no certificate").unwrap();
-    wait_until(async || !log.lines_containing("cannot be used").is_empty()).await;
+    wait_until(async || !log.lines_containing("certificate reload failed").is_empty()).await;
     assert_eq!(caller.server_certificate().await, first, "the last valid certificate stays in use");
     assert_eq!(caller.get("/health").await.unwrap().status, 200);
     authority.server("second").write(directory.path());
