@@ -114,8 +114,9 @@ impl CodeFlow {
     /// the redirect on a port of this machine.
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] if the login is denied, or not finished within `limit`;
-    /// [`Error::InvalidSetup`] if the redirect URI is invalid or its port cannot be opened.
+    /// [`Error::NoCredentials`] if the login is denied, its redirect cannot be received, or it is
+    /// not finished within `limit`; [`Error::InvalidSetup`] if the redirect URI is invalid or its
+    /// port cannot be opened.
     pub async fn interactive(
         &self,
         limit: Duration,

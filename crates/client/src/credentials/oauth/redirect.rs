@@ -1,5 +1,6 @@
 //! Receiver of the redirect of a login.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -12,8 +13,11 @@ use url::Url;
 
 use crate::error::Error;
 
-/// Time that a browser has to send its request.
+/// Time that a browser has to send its request, and to read the response.
 const BROWSER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of connections of one login. A browser needs one or two; the others may come from
+/// programs that scan ports.
+const MAX_CONNECTIONS: usize = 100;
 /// Maximum size of a request, in bytes.
 const MAX_REQUEST_BYTES: u64 = 16 * 1024;
 
@@ -51,31 +55,57 @@ impl LoopbackListener {
 
     /// Waits for the redirect and returns its code. Requests without the state of the login receive
     /// an error page.
+    ///
+    /// # Errors
+    /// [`Error::NoCredentials`] if the login is denied, the port fails, or [`MAX_CONNECTIONS`]
+    /// connections brought no redirect.
     pub(super) async fn wait_for_code(self, state: &str) -> Result<Secret, Error> {
-        loop {
-            let Ok((mut stream, _)) = self.listener.accept().await else { continue };
-            let Ok(Some(url)) = timeout(BROWSER_TIMEOUT, read_request_url(&mut stream)).await
-            else {
-                continue;
+        for _ in 0..MAX_CONNECTIONS {
+            let mut stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) if is_connection_error(&error) => continue,
+                Err(error) => {
+                    let problem = format!("cannot receive the redirect of the login: {error}");
+                    return Err(Error::NoCredentials(problem));
+                }
             };
-            let query_parameter = |name: &str| {
-                let mut pairs = url.query_pairs();
-                pairs.find(|(it, _)| it == name).map(|(_, value)| value.into_owned())
-            };
-            if url.path() != self.path || query_parameter("state").as_deref() != Some(state) {
-                respond(&mut stream, "404 Not Found", UNKNOWN_PAGE_MESSAGE).await;
-                continue;
+            if let Some(code) = self.serve(&mut stream, state).await {
+                return code;
             }
-            if let Some(code) = query_parameter("code") {
-                respond(&mut stream, "200 OK", LOGIN_DONE_MESSAGE).await;
-                return Ok(Secret::new(code));
-            }
-            respond(&mut stream, "200 OK", LOGIN_DENIED_MESSAGE).await;
-            let reason = query_parameter("error").unwrap_or_else(|| "no reason given".into());
-            let reason: String = reason.chars().filter(|it| !it.is_control()).take(64).collect();
-            return Err(Error::NoCredentials(format!("the login was denied: {reason}")));
         }
+        Err(Error::NoCredentials(format!(
+            "{MAX_CONNECTIONS} connections to {} brought no redirect of the login",
+            self.uri
+        )))
     }
+
+    /// Answers the request of a connection. Returns the code, or the error of a denied login;
+    /// `None` if the request is not the redirect.
+    async fn serve(&self, stream: &mut TcpStream, state: &str) -> Option<Result<Secret, Error>> {
+        let url = timeout(BROWSER_TIMEOUT, read_request_url(stream)).await.ok()??;
+        let query_parameter = |name: &str| {
+            let mut pairs = url.query_pairs();
+            pairs.find(|(it, _)| it == name).map(|(_, value)| value.into_owned())
+        };
+        if url.path() != self.path || query_parameter("state").as_deref() != Some(state) {
+            respond(stream, "404 Not Found", UNKNOWN_PAGE_MESSAGE).await;
+            return None;
+        }
+        if let Some(code) = query_parameter("code") {
+            respond(stream, "200 OK", LOGIN_DONE_MESSAGE).await;
+            return Some(Ok(Secret::new(code)));
+        }
+        respond(stream, "200 OK", LOGIN_DENIED_MESSAGE).await;
+        let reason = query_parameter("error").unwrap_or_else(|| "no reason given".into());
+        let reason: String = reason.chars().filter(|it| !it.is_control()).take(64).collect();
+        Some(Err(Error::NoCredentials(format!("the login was denied: {reason}"))))
+    }
+}
+
+/// Returns whether only the accepted connection failed, not the port.
+fn is_connection_error(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
 /// A redirect URI of this machine.
@@ -148,6 +178,36 @@ async fn respond(stream: &mut TcpStream, status: &str, message: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    async fn wait_for_code(listener: LoopbackListener) -> String {
+        let code = timeout(Duration::from_secs(10), listener.wait_for_code("state")).await;
+        code.expect("the login ends").unwrap_err().to_string()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn login_ends_if_the_port_fails() {
+        use std::os::fd::AsFd;
+
+        let listener = LoopbackListener::bind(None).await.unwrap();
+        let socket = listener.listener.as_fd().try_clone_to_owned().unwrap();
+        std::net::TcpStream::from(socket).shutdown(std::net::Shutdown::Both).unwrap();
+        let error = wait_for_code(listener).await;
+        assert!(error.contains("cannot receive the redirect of the login: Invalid"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn login_ends_after_too_many_connections() {
+        let listener = LoopbackListener::bind(None).await.unwrap();
+        let address = listener.listener.local_addr().unwrap();
+        let clients = async {
+            for _ in 0..MAX_CONNECTIONS {
+                drop(TcpStream::connect(address).await.unwrap());
+            }
+        };
+        let (error, ()) = tokio::join!(wait_for_code(listener), clients);
+        assert!(error.contains("100 connections to http://127.0.0.1:"), "{error}");
+    }
 
     #[test]
     fn redirect_uri_must_be_a_loopback_http_url() {
