@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::routing::any;
 use http::StatusCode;
+use latimer_outbound::is_loopback_ip;
 use latimer_runtime::DiscoveryHandle;
 use latimer_server::{AgentRegistry, Keyring, RunningServer, Server};
 use tokio::net::lookup_host;
@@ -134,7 +135,7 @@ async fn require_auth_if_remote(config: &Config) -> Result<(), StartError> {
     let listen = || config.listen.clone();
     let address_error = |source| StartError::ResolveAddress { listen: listen(), source };
     let mut addresses = lookup_host(&config.listen).await.map_err(address_error)?;
-    match addresses.all(|it| it.ip().to_canonical().is_loopback()) {
+    match addresses.all(|it| is_loopback_ip(it.ip())) {
         true => Ok(()),
         false => Err(StartError::UnauthenticatedRemote { listen: listen() }),
     }

@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::loopback::is_loopback_ip;
 use crate::network::Network;
 
 /// Class of an IP address.
@@ -33,7 +34,7 @@ impl AddressClass {
         if inside(&METADATA) || embeds(Self::Metadata) {
             return Self::Metadata;
         }
-        if address.is_loopback() {
+        if is_loopback_ip(address) {
             return Self::Loopback;
         }
         let is_global = match address {

@@ -28,21 +28,24 @@
 //! | `client` | [`HttpClient`], for plain HTTP |
 //! | `tls` | HTTPS and client certificates for [`HttpClient`]; needs a C compiler |
 //!
-//! Without features the crate contains [`Network`] only.
+//! Without features the crate contains [`Network`], [`Backoff`] and the loopback predicates only.
 //!
 //! | module | contents |
 //! | --- | --- |
 //! | `guard`, `forbidden` | the address policy and its errors |
 //! | `allow_rule`, `network` | exceptions to the policy: host and port, or network |
 //! | `address_class` | classes of IP addresses from the IANA registries |
+//! | `loopback` | hosts and addresses of the local machine |
 //! | `host`, `target` | normalized hosts and URLs |
 //! | `resolve`, `dial` | host name resolution and opening of sockets, replaceable in tests |
 //! | `client` | the HTTP client |
+//! | `backoff` | delays between attempts |
 
 #[cfg(feature = "guard")]
 mod address_class;
 #[cfg(feature = "guard")]
 mod allow_rule;
+mod backoff;
 #[cfg(feature = "client")]
 mod client;
 #[cfg(feature = "client")]
@@ -53,6 +56,7 @@ mod forbidden;
 mod guard;
 #[cfg(feature = "guard")]
 mod host;
+mod loopback;
 mod network;
 #[cfg(feature = "guard")]
 mod resolve;
@@ -61,6 +65,7 @@ mod target;
 
 #[cfg(feature = "guard")]
 pub use allow_rule::{AllowRule, InvalidAllowRule};
+pub use backoff::Backoff;
 #[cfg(feature = "client")]
 pub use client::{
     Body, HttpClient, HttpClientBuilder, InvalidTls, Protocol, RedirectError, RequestError,
@@ -72,6 +77,7 @@ pub use dial::Dial;
 pub use forbidden::Forbidden;
 #[cfg(feature = "guard")]
 pub use guard::{Guard, Rules};
+pub use loopback::{is_loopback_host, is_loopback_ip};
 pub use network::{InvalidNetwork, Network};
 #[cfg(feature = "guard")]
 pub use resolve::Resolve;

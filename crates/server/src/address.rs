@@ -11,7 +11,7 @@ use std::str::FromStr;
 use http::header::{FORWARDED, HOST};
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
-use latimer_outbound::Network;
+use latimer_outbound::{Network, is_loopback_host, is_loopback_ip};
 
 use crate::error::Error;
 
@@ -66,8 +66,7 @@ impl BaseUrl {
     /// Returns whether the host is the machine of the client.
     pub(crate) fn is_loopback(&self) -> bool {
         let Ok(authority) = self.authority.parse::<Authority>() else { return false };
-        let host = authority.host().trim_matches(['[', ']']);
-        host == "localhost" || host.parse().is_ok_and(|it: IpAddr| it.is_loopback())
+        is_loopback_host(authority.host())
     }
 }
 
@@ -200,8 +199,7 @@ impl AddressResolver {
     /// Returns whether clients can reach the server under an authoritative base URL, so that their
     /// cards can be signed.
     pub(crate) fn has_authoritative(&self) -> bool {
-        let is_loopback =
-            self.listen_address.is_some_and(|it| it.ip().to_canonical().is_loopback());
+        let is_loopback = self.listen_address.is_some_and(|it| is_loopback_ip(it.ip()));
         is_loopback || self.public_url.is_some()
     }
 
@@ -461,6 +459,8 @@ mod tests {
             ("http://localhost:1", true),
             ("http://127.0.0.1:1", true),
             ("http://[::1]:1", true),
+            ("http://[::ffff:127.0.0.1]:1", true),
+            ("http://Agent.LocalHost:1", true),
             ("http://localhost.evil.example", false),
             ("http://evil.example", false),
         ] {

@@ -5,10 +5,11 @@
 //! names that are not its own. Servers that other machines can reach have host names that are not
 //! known here; authentication or a proxy protects them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
+use latimer_outbound::{is_loopback_host, is_loopback_ip};
 use latimer_protocol::{Error, ErrorKind};
 
 use crate::address::BaseUrl;
@@ -35,7 +36,7 @@ impl HostAllowList {
         public_url: Option<&BaseUrl>,
         listen_address: Option<SocketAddr>,
     ) -> Option<Self> {
-        let listen_address = listen_address.filter(|it| is_loopback_address(*it))?;
+        let listen_address = listen_address.filter(|it| is_loopback_ip(it.ip()))?;
         let mut allowed_hosts = settings.allowed_hosts.clone();
         if allowed_hosts.iter().any(|it| it == WILDCARD) {
             return None;
@@ -99,22 +100,6 @@ impl HostAllowList {
 
 fn permission_denied(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::PermissionDenied, message)
-}
-
-/// Returns whether only this machine can reach an address.
-pub(crate) fn is_loopback_address(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
-}
-
-/// Returns whether a host name or IP literal means this machine, without resolving it.
-fn is_loopback_host(host: &str) -> bool {
-    let host = host.strip_suffix('.').unwrap_or(host);
-    let unbracketed = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
-    if let Ok(address) = unbracketed.parse::<IpAddr>() {
-        return address.to_canonical().is_loopback();
-    }
-    let last_label = host.rsplit('.').next().unwrap_or_default();
-    last_label.eq_ignore_ascii_case("localhost")
 }
 
 /// Returns whether a string is a host without a port.

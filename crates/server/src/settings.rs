@@ -10,7 +10,7 @@ use crate::address::BaseUrl;
 use crate::binding::cors::is_origin;
 use crate::engine::EngineLimits;
 use crate::error::{Error, Result};
-use crate::host::{is_host, is_loopback_address};
+use crate::host::is_host;
 #[cfg(feature = "push")]
 use crate::push::PushSettings;
 use crate::rate::RateLimit;
@@ -114,7 +114,7 @@ impl Settings {
     #[must_use]
     pub fn is_loopback_only(&self, listen_address: SocketAddr) -> bool {
         let is_loopback = |url: &str| url.parse::<BaseUrl>().is_ok_and(|it| it.is_loopback());
-        is_loopback_address(listen_address)
+        latimer_outbound::is_loopback_ip(listen_address.ip())
             && self.trusted_proxies.is_empty()
             && self.public_url.as_deref().is_none_or(is_loopback)
     }

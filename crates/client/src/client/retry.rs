@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use latimer_outbound::Backoff;
 use latimer_protocol::{Call, Dialect, Operation};
 use tokio::time::sleep;
 
@@ -101,17 +102,10 @@ impl RetryPolicy {
     /// Returns the time to wait after a failed attempt.
     pub(super) fn backoff(&self, attempt: u32, error: &Error) -> Duration {
         let requested = error.retry_after();
-        let exponential =
-            self.initial_backoff.saturating_mul(1 << attempt.saturating_sub(1).min(16));
-        let jittered = exponential.min(self.max_backoff).mul_f64(0.5 + jitter() / 2.0);
+        let backoff = Backoff { initial: self.initial_backoff, max: self.max_backoff };
+        let jittered = backoff.jittered_delay(attempt);
         requested.map_or(jittered, |requested| requested.min(self.max_backoff).max(jittered))
     }
-}
-
-/// Returns a random number from 0 to 1.
-fn jitter() -> f64 {
-    let bytes = uuid::Uuid::now_v7().into_bytes();
-    f64::from(u16::from_be_bytes([bytes[14], bytes[15]])) / f64::from(u16::MAX)
 }
 
 #[cfg(test)]

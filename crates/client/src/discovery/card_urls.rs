@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use latimer_outbound::is_loopback_ip;
 use latimer_protocol::Version;
 use latimer_protocol::card::{AgentInterface, ProtocolBinding};
 use url::{Host, Url};
@@ -120,8 +121,10 @@ fn is_unspecified(host: &Host<&str>) -> bool {
     ip_address(host).is_some_and(|it| it.is_unspecified())
 }
 
+/// Returns whether a host is a plain name or address of this machine. Names below `localhost` do not
+/// count: a server may have several agents and select one by such a name.
 fn is_loopback(host: &Host<&str>) -> bool {
-    *host == Host::Domain("localhost") || ip_address(host).is_some_and(|it| it.is_loopback())
+    *host == Host::Domain("localhost") || ip_address(host).is_some_and(is_loopback_ip)
 }
 
 #[cfg(test)]
@@ -159,6 +162,7 @@ mod tests {
             (&local, JsonRpc, "http://LocalHost:9000/a2a", "http://127.0.0.1:9000/a2a"),
             (&local, JsonRpc, "http://[::1]:9000/a2a", "http://127.0.0.1:9000/a2a"),
             (&local, JsonRpc, "http://localhost:9001/a2a", "http://localhost:9001/a2a"),
+            (&local, JsonRpc, "http://a.localhost:9000/a2a", "http://a.localhost:9000/a2a"),
             (&local, JsonRpc, "http://localhost/a2a", "http://localhost/a2a"),
             (&local, JsonRpc, "http://10.0.0.1:9000/a2a", "http://10.0.0.1:9000/a2a"),
             (&local, JsonRpc, "http://0.0.0.0:9000/a2a", "http://127.0.0.1:9000/a2a"),

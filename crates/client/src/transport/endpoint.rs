@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use http::Uri;
+use latimer_outbound::is_loopback_host;
 use latimer_protocol::{Dialect, Request, TaskId, Version, redact_query};
 use url::Url;
 
@@ -46,7 +47,12 @@ impl Endpoint {
             Some(("grpc", rest)) => format!("http://{rest}"),
             Some(("grpcs", rest)) => format!("https://{rest}"),
             Some(_) => address.to_owned(),
-            None if is_loopback_authority(address) => format!("http://{address}"),
+            None if is_loopback_host(
+                address.rsplit_once(':').map_or(address, |(host, _)| host),
+            ) =>
+            {
+                format!("http://{address}")
+            }
             None => format!("https://{address}"),
         };
         Self::new(&url, version)
@@ -118,12 +124,6 @@ pub(crate) fn parse_origin(url: &str) -> Option<String> {
     url_origin(&Url::parse(url).ok()?)
 }
 
-fn is_loopback_authority(address: &str) -> bool {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
-}
-
 /// Describes an invalid URL, without its query.
 pub(crate) fn describe_invalid_url(url: &str) -> String {
     // Control characters are not removed: they may be the fault, and `Debug` escapes them.
@@ -142,6 +142,8 @@ mod tests {
             ("localhost:50051", "http://localhost:50051"),
             ("127.0.0.1:50051", "http://127.0.0.1:50051"),
             ("[::1]:50051", "http://[::1]:50051"),
+            ("agent.localhost:50051", "http://agent.localhost:50051"),
+            ("localhost.example:50051", "https://localhost.example:50051"),
             ("grpc://agents.example:50051", "http://agents.example:50051"),
             ("grpcs://agents.example", "https://agents.example:443"),
             ("https://agents.example/x", "https://agents.example:443"),

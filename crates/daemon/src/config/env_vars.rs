@@ -37,7 +37,6 @@ pub(crate) fn read<'a>(
 }
 
 /// Returns the keys along a path; the last one has a value.
-#[expect(clippy::type_complexity, reason = "a message and a hint, for one caller")]
 fn find_path(
     path: &[String],
     root: &SectionSpec,

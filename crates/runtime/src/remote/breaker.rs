@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
+use latimer_outbound::Backoff;
 use tokio::time::Instant;
 
 /// Number of consecutive failures that open the circuit.
 const FAILURE_THRESHOLD: u32 = 5;
 
-/// Open interval after the first opening. Each further failure doubles it.
-const INITIAL_OPEN_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Maximum open interval.
-const MAX_OPEN_INTERVAL: Duration = Duration::from_secs(60);
+/// Time for which the circuit stays open. Each failure after the first opening doubles it.
+const OPEN_INTERVAL: Backoff =
+    Backoff { initial: Duration::from_secs(1), max: Duration::from_secs(60) };
 
 /// Counts consecutive failures and decides when the next call may be made. Reads no clock: the time
 /// is an argument.
@@ -55,8 +54,7 @@ impl CircuitBreaker {
     }
 
     fn open_interval(&self) -> Duration {
-        let doublings = self.failures.saturating_sub(FAILURE_THRESHOLD).min(16);
-        INITIAL_OPEN_INTERVAL.saturating_mul(1 << doublings).min(MAX_OPEN_INTERVAL)
+        OPEN_INTERVAL.delay(self.failures.saturating_sub(FAILURE_THRESHOLD) + 1)
     }
 }
 
@@ -100,6 +98,6 @@ mod tests {
         for _ in 0..100 {
             breaker.record_failure(now);
         }
-        assert_eq!(breaker.try_acquire(now), Err(MAX_OPEN_INTERVAL));
+        assert_eq!(breaker.try_acquire(now), Err(OPEN_INTERVAL.max));
     }
 }

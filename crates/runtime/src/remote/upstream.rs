@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use latimer_client::{CallOptions, CardRefresh, CardSource, Client, Error as ClientError};
+use latimer_outbound::Backoff;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind, TaskId, redact_query};
 use latimer_server::{CardHandle, Health};
@@ -30,14 +31,13 @@ const DEFAULT_REFRESH_INTERVAL: Duration = Duration::from_secs(300);
 const MIN_CARD_AGE: Duration = Duration::from_secs(30);
 const MAX_CARD_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// Delay before the second attempt at discovery or cancellation. Each failure doubles it.
-const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
+/// Delays between attempts at discovery.
+const DISCOVERY_BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(500), max: Duration::from_secs(60) };
 
-/// Maximum delay between attempts at discovery.
-const MAX_BACKOFF: Duration = Duration::from_secs(60);
-
-/// Maximum delay between attempts to cancel a task.
-const MAX_CANCEL_BACKOFF: Duration = Duration::from_secs(10);
+/// Delays between attempts to cancel a task.
+const CANCEL_BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(500), max: Duration::from_secs(10) };
 
 /// Minimum delay between two discoveries, even if a call requests one.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
@@ -99,8 +99,10 @@ impl Upstream {
     /// Cancels a task. Retries transient errors until [`RECOVERY_WAIT`] has passed.
     async fn cancel_task(self: Arc<Self>, task_id: TaskId) {
         let deadline = Instant::now() + RECOVERY_WAIT;
-        let mut backoff = INITIAL_BACKOFF;
-        while Instant::now() < deadline {
+        for attempt in 1.. {
+            if Instant::now() >= deadline {
+                break;
+            }
             if let Ok(mut permit) = self.acquire(deadline - Instant::now()).await {
                 let result = permit.client(&[]).cancel_task(task_id.clone()).await;
                 permit.record(result.as_ref().err());
@@ -112,8 +114,7 @@ impl Upstream {
                     Ok(_) => return,
                 }
             }
-            sleep(backoff).await;
-            backoff = (backoff * 2).min(MAX_CANCEL_BACKOFF);
+            sleep(CANCEL_BACKOFF.delay(attempt)).await;
         }
         warn!(agent = self.name, task = %task_id, "canceling the upstream task failed");
     }
@@ -181,20 +182,19 @@ impl Upstream {
 
     /// Discovers the agent, and refreshes its card periodically and on request. Never returns.
     async fn run_discovery(&self, card_handle: Option<CardHandle>) {
-        let mut backoff = INITIAL_BACKOFF;
+        let mut failures = 0;
         loop {
             let result = self.refresh(card_handle.as_ref()).await;
             self.discovery_failed.store(result.is_err(), Relaxed);
             let wait = match result {
                 Ok(()) => {
-                    backoff = INITIAL_BACKOFF;
+                    failures = 0;
                     self.refresh_interval()
                 }
                 Err(error) => {
                     warn!(agent = self.name, %error, "upstream agent discovery failed");
-                    let wait = backoff;
-                    backoff = (backoff * 2).min(MAX_BACKOFF);
-                    wait
+                    failures += 1;
+                    DISCOVERY_BACKOFF.delay(failures)
                 }
             };
             sleep(MIN_REFRESH_INTERVAL).await;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
+use base16ct::HexDisplay;
 use latimer_protocol::card::SecurityScheme;
 use latimer_protocol::{Caller, Secret};
 use sha2::{Digest, Sha256};
@@ -126,7 +127,7 @@ impl KeyDigest {
 
 impl fmt::Display for KeyDigest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+        fmt::LowerHex::fmt(&HexDisplay(&self.0), out)
     }
 }
 
@@ -145,13 +146,11 @@ impl FromStr for KeyDigest {
     type Err = InvalidDigest;
 
     fn from_str(text: &str) -> Result<Self, InvalidDigest> {
-        let hex = text.len() == 64 && text.bytes().all(|it| it.is_ascii_hexdigit());
         let mut digest = [0; 32];
-        for (byte, index) in digest.iter_mut().zip((0..).step_by(2)) {
-            let pair = text.get(index..index + 2).filter(|_| hex).ok_or(InvalidDigest)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| InvalidDigest)?;
+        match base16ct::mixed::decode(text, &mut digest) {
+            Ok(bytes) if bytes.len() == 32 => Ok(Self(digest)),
+            _ => Err(InvalidDigest),
         }
-        Ok(Self(digest))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use latimer_protocol::{Error, InvalidField, TaskId, Timestamp};
 use latimer_store::ListCursor;
 use sha2::{Digest, Sha256};
@@ -14,8 +16,8 @@ const OWNER_TAG_BYTES: usize = 8;
 pub(super) fn encode(cursor: &ListCursor, owner: &str) -> String {
     let payload =
         format!("{}\n{}\n{}", cursor.status_changed_at.as_millis(), cursor.agent, cursor.id);
-    let bytes = owner_tag(payload.as_bytes(), owner).into_iter().chain(payload.into_bytes());
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    let tag = owner_tag(payload.as_bytes(), owner);
+    URL_SAFE_NO_PAD.encode([&tag, payload.as_bytes()].concat())
 }
 
 /// Decodes a token of this owner.
@@ -42,12 +44,7 @@ fn owner_tag(payload: &[u8], owner: &str) -> [u8; OWNER_TAG_BYTES] {
 }
 
 fn parse(token: &str, owner: &str) -> Option<ListCursor> {
-    if !token.is_ascii() || !token.len().is_multiple_of(2) {
-        return None;
-    }
-    let byte = |offset: usize| u8::from_str_radix(&token[offset..offset + 2], 16).ok();
-    let bytes: Option<Vec<u8>> = (0..token.len()).step_by(2).map(byte).collect();
-    let bytes = bytes?;
+    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
     let (tag, payload) = bytes.split_at_checked(OWNER_TAG_BYTES)?;
     if tag != owner_tag(payload, owner) {
         return None;
@@ -81,10 +78,8 @@ mod tests {
 
     #[test]
     fn malformed_page_tokens_are_rejected() {
-        let tagged = |payload: &[u8]| {
-            let bytes = owner_tag(payload, "").into_iter().chain(payload.iter().copied());
-            bytes.map(|it| format!("{it:02x}")).collect::<String>()
-        };
+        let tagged =
+            |payload: &[u8]| URL_SAFE_NO_PAD.encode([&owner_tag(payload, ""), payload].concat());
         for payload in [&b""[..], b"1", b"x\na\nb", b"1\na", b"1\na\n", b"\xff"] {
             assert!(decode(&tagged(payload), "").is_err(), "{payload:?}");
         }

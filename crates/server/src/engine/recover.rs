@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use latimer_outbound::Backoff;
 use latimer_protocol::{
     Caller, Error, Event, Message, Revision, SendMessageConfiguration, TaskState,
 };
@@ -157,8 +158,9 @@ impl Engine {
     pub(super) fn fail_orphaned_task(&self, live: LiveTaskRef, reason: String) {
         let (engine, shutdown) = (self.clone(), self.shutdown().clone());
         self.0.tracker.spawn(async move {
-            let mut backoff = Duration::from_millis(100);
-            loop {
+            let backoff =
+                Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(30) };
+            for attempt in 1.. {
                 match engine.try_fail_orphaned_task(&live, &reason).await {
                     Ok(()) => break,
                     Err(error) => {
@@ -167,7 +169,7 @@ impl Engine {
                     }
                 }
                 tokio::select! {
-                    () = tokio::time::sleep(backoff) => backoff = (backoff * 2).min(Duration::from_secs(30)),
+                    () = tokio::time::sleep(backoff.delay(attempt)) => {}
                     // The next process claims the task.
                     () = shutdown.stopped() => break,
                 }

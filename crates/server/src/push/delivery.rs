@@ -9,7 +9,6 @@ use latimer_outbound::RequestError;
 use latimer_protocol::{Notification, Revision, Secret, TaskPushNotificationConfig};
 use latimer_store::Webhook;
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use super::signer::Signer;
 
@@ -125,11 +124,4 @@ pub(super) fn check_response(
         response.headers().get(RETRY_AFTER).filter(|_| busy.contains(&response.status()));
     let seconds = retry_after.and_then(|it| it.to_str().ok()).and_then(|it| it.trim().parse().ok());
     Err(DeliveryError { reason, retry_after: seconds.map(Duration::from_secs) })
-}
-
-/// Returns a random number from 0 to 1.
-pub(super) fn jitter() -> f64 {
-    // The last bits of a version 7 UUID are random.
-    let bits = Uuid::now_v7().as_u64_pair().1 & ((1 << 32) - 1);
-    bits as f64 / (1_u64 << 32) as f64
 }

@@ -197,8 +197,7 @@ fn progress_after_failure(
     let failing_since = progress.failing_since.unwrap_or(now);
     let attempts = progress.attempts.saturating_add(1);
     let DeliveryError { reason, retry_after } = error;
-    let jitter = delivery::jitter();
-    match dispatcher.settings.next_retry(attempts, failing_since, now, retry_after, jitter) {
+    match dispatcher.settings.next_retry(attempts, failing_since, now, retry_after) {
         RetryDecision::RetryAt(due) => {
             let failing_since = Some(failing_since);
             (

@@ -15,6 +15,7 @@ use std::time::Duration;
 use governor::clock::{Clock, MonotonicClock};
 use governor::middleware::NoOpMiddleware;
 use governor::{NotUntil, Quota, RateLimiter};
+use latimer_outbound::is_loopback_ip;
 use latimer_protocol::{Error, ErrorKind};
 
 use buckets::{BucketQuery, Buckets, Charge};
@@ -135,7 +136,7 @@ impl CallLimiter {
     fn applies_to(&self, key: &RateKey) -> bool {
         match key {
             RateKey::Caller(_) => true,
-            RateKey::Address(address) => self.include_loopback || !address.is_loopback(),
+            RateKey::Address(address) => self.include_loopback || !is_loopback_ip(*address),
         }
     }
 }

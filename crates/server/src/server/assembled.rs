@@ -87,7 +87,6 @@ impl AssembledServer {
     /// The server cannot know who reaches the application. Without authentication it therefore does
     /// not serve what it serves only on loopback by default, such as metrics and dead letters, and
     /// its webhooks do not call loopback addresses unless the settings allow them.
-    #[must_use]
     pub fn router(&self) -> Router {
         warn_if_unsigned(&self.frontend);
         mount_behind(self.routes.clone(), Arc::clone(&self.frontend))

@@ -4,10 +4,9 @@ use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::rsa::{self, KeySize};
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use latimer_protocol::Secret;
 use latimer_protocol::card::JwsAlgorithm;
+use pem_rfc7468::LineEnding;
 
 /// Generates a private key in PEM (PKCS#8). RSA takes noticeably longer than the other algorithms.
 ///
@@ -16,12 +15,12 @@ use latimer_protocol::card::JwsAlgorithm;
 pub fn generate_key(algorithm: JwsAlgorithm) -> Result<Secret, KeyGenerationError> {
     let key = match algorithm {
         JwsAlgorithm::Es256 => EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING)
-            .and_then(|it| Ok(pem(it.to_pkcs8v1()?.as_ref()))),
+            .and_then(|it| pem(it.to_pkcs8v1()?.as_ref())),
         JwsAlgorithm::EdDsa => {
-            Ed25519KeyPair::generate().and_then(|it| Ok(pem(it.to_pkcs8v1()?.as_ref())))
+            Ed25519KeyPair::generate().and_then(|it| pem(it.to_pkcs8v1()?.as_ref()))
         }
         JwsAlgorithm::Rs256 => rsa::KeyPair::generate(KeySize::Rsa3072)
-            .and_then(|it| Ok(pem(AsDer::<Pkcs8V1Der<'_>>::as_der(&it)?.as_ref()))),
+            .and_then(|it| pem(AsDer::<Pkcs8V1Der<'_>>::as_der(&it)?.as_ref())),
     };
     key.map(Secret::new).map_err(|Unspecified| KeyGenerationError)
 }
@@ -31,16 +30,6 @@ pub fn generate_key(algorithm: JwsAlgorithm) -> Result<Secret, KeyGenerationErro
 #[error("the system provided no randomness to generate a key")]
 pub struct KeyGenerationError;
 
-fn pem(der: &[u8]) -> String {
-    let text = STANDARD.encode(der);
-    let mut pem = String::from("-----BEGIN PRIVATE KEY-----\n");
-    let mut remaining = text.as_str();
-    while !remaining.is_empty() {
-        let (line, tail) = remaining.split_at(remaining.len().min(64));
-        pem.push_str(line);
-        pem.push('\n');
-        remaining = tail;
-    }
-    pem.push_str("-----END PRIVATE KEY-----\n");
-    pem
+fn pem(der: &[u8]) -> Result<String, Unspecified> {
+    pem_rfc7468::encode_string("PRIVATE KEY", LineEnding::LF, der).map_err(|_| Unspecified)
 }

@@ -7,6 +7,7 @@ mod tests;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
 
+use base16ct::HexDisplay;
 use bytes::Bytes;
 use latimer_protocol::card::{AgentCard, InvalidKey, KeySet, SignatureError, SigningKey};
 use serde_json::json;
@@ -138,7 +139,7 @@ impl Keyring {
             "exp": (issued_at + TOKEN_LIFETIME).as_secs(),
             "jti": delivery.id,
             // The name that receivers in the wild look for.
-            "request_body_sha256": format!("{:x}", Sha256::digest(delivery.body)),
+            "request_body_sha256": format!("{:x}", HexDisplay(&Sha256::digest(delivery.body))),
         }))
     }
 }

@@ -1,65 +1,66 @@
 //! DER encoding of the private keys of JWKs, as the cryptography library requires.
 
+use pkcs1::RsaPrivateKeyRef;
+use pkcs8::ObjectIdentifier;
+use pkcs8::PrivateKeyInfoRef;
+use pkcs8::der::asn1::{AnyRef, OctetStringRef, UintRef};
+use pkcs8::der::{self, Encode};
+use pkcs8::spki::AlgorithmIdentifierRef;
+use sec1::EcPrivateKey;
+
 /// Length of a P-256 coordinate and of an Ed25519 key, in bytes.
 pub(super) const KEY_BYTES: usize = 32;
 
+const EC_PUBLIC_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+const PRIME256V1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
+
 /// Encodes a P-256 key as PKCS#8.
-pub(super) fn p256_key(private: &[u8], x: &[u8], y: &[u8]) -> Vec<u8> {
-    const EC_PUBLIC_KEY: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-    const PRIME256V1: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-    // The bit string starts with the number of unused bits, the uncompressed point with 4.
-    let point = tagged(0x03, &[&[0x00, 0x04], x, y]);
-    let key = sequence(&[&integer(&[1]), &octets(private), &tagged(0xa1, &[&point])]);
-    sequence(&[&integer(&[0]), &sequence(&[EC_PUBLIC_KEY, PRIME256V1]), &octets(&key)])
+///
+/// # Errors
+/// Fails if the key is longer than DER allows.
+pub(super) fn p256_key(private_key: &[u8], x: &[u8], y: &[u8]) -> der::Result<Vec<u8>> {
+    // An uncompressed point starts with 4.
+    let point = [&[4], x, y].concat();
+    let key = EcPrivateKey { private_key, parameters: None, public_key: Some(&point) };
+    pkcs8(EC_PUBLIC_KEY, Some((&PRIME256V1).into()), &key.to_der()?)
 }
 
 /// Encodes an Ed25519 key as PKCS#8.
-pub(super) fn ed25519_key(private: &[u8]) -> Vec<u8> {
-    const ED25519: &[u8] = &[0x06, 0x03, 0x2b, 0x65, 0x70];
-    sequence(&[&integer(&[0]), &sequence(&[ED25519]), &octets(&octets(private))])
+///
+/// # Errors
+/// Fails if the key is longer than DER allows.
+pub(super) fn ed25519_key(private_key: &[u8]) -> der::Result<Vec<u8>> {
+    pkcs8(ED25519, None, &OctetStringRef::new(private_key)?.to_der()?)
 }
 
-/// Encodes an RSA key as PKCS#1. The numbers are in the order of RFC 8017: n, e, d, p, q, dp, dq,
-/// qi.
-pub(super) fn rsa_key(numbers: &[Vec<u8>]) -> Vec<u8> {
-    let mut body = integer(&[0]);
-    numbers.iter().for_each(|number| body.extend(integer(number)));
-    sequence(&[&body])
-}
-
-fn sequence(parts: &[&[u8]]) -> Vec<u8> {
-    tagged(0x30, parts)
-}
-
-fn octets(bytes: &[u8]) -> Vec<u8> {
-    tagged(0x04, &[bytes])
-}
-
-/// Encodes a non-negative integer from big-endian bytes.
-fn integer(bytes: &[u8]) -> Vec<u8> {
-    let zeros = bytes.iter().take_while(|it| **it == 0).count();
-    let significant = &bytes[zeros.min(bytes.len().saturating_sub(1))..];
-    // The highest bit is the sign bit.
-    let pad: &[u8] = if significant.first().is_none_or(|it| *it >= 0x80) { &[0] } else { &[] };
-    tagged(0x02, &[pad, significant])
-}
-
-fn tagged(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
-    let length: usize = parts.iter().map(|it| it.len()).sum();
-    let mut out = vec![tag];
-    match u8::try_from(length) {
-        Ok(short) if short < 0x80 => out.push(short),
-        _ => {
-            let bytes = length.to_be_bytes();
-            let zeros = bytes.iter().take_while(|it| **it == 0).count();
-            let significant = &bytes[zeros..];
-            // A `usize` has at most eight bytes.
-            out.push(0x80 | u8::try_from(significant.len()).unwrap_or(8));
-            out.extend_from_slice(significant);
-        }
+/// Encodes an RSA key as PKCS#1. The numbers are n, e, d, p, q, dp, dq and qi, big-endian.
+///
+/// # Errors
+/// Fails if a number is longer than DER allows.
+pub(super) fn rsa_key(numbers: [&[u8]; 8]) -> der::Result<Vec<u8>> {
+    let [n, e, d, p, q, dp, dq, qi] = numbers;
+    RsaPrivateKeyRef {
+        modulus: UintRef::new(n)?,
+        public_exponent: UintRef::new(e)?,
+        private_exponent: UintRef::new(d)?,
+        prime1: UintRef::new(p)?,
+        prime2: UintRef::new(q)?,
+        exponent1: UintRef::new(dp)?,
+        exponent2: UintRef::new(dq)?,
+        coefficient: UintRef::new(qi)?,
+        other_prime_infos: None,
     }
-    parts.iter().for_each(|part| out.extend_from_slice(part));
-    out
+    .to_der()
+}
+
+fn pkcs8(
+    oid: ObjectIdentifier,
+    parameters: Option<AnyRef<'_>>,
+    private_key: &[u8],
+) -> der::Result<Vec<u8>> {
+    let algorithm = AlgorithmIdentifierRef { oid, parameters };
+    PrivateKeyInfoRef::new(algorithm, OctetStringRef::new(private_key)?).to_der()
 }
 
 #[cfg(test)]
@@ -67,18 +68,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_and_lengths_use_minimal_der() {
-        for (bytes, want) in [
-            (&[][..], &[0x02, 0x01, 0x00][..]),
-            (&[0], &[0x02, 0x01, 0x00]),
-            (&[0, 0, 5], &[0x02, 0x01, 0x05]),
-            (&[0x80], &[0x02, 0x02, 0x00, 0x80]),
-            (&[0x01, 0x00, 0x01], &[0x02, 0x03, 0x01, 0x00, 0x01]),
-        ] {
-            assert_eq!(integer(bytes), want, "{bytes:?}");
-        }
-        assert_eq!(octets(&[7; 127])[..2], [0x04, 0x7f]);
-        assert_eq!(octets(&[7; 128])[..3], [0x04, 0x81, 0x80]);
-        assert_eq!(octets(&[7; 300])[..4], [0x04, 0x82, 0x01, 0x2c]);
+    fn keys_have_the_structure_of_their_standards() {
+        let (d, x, y) = ([1; KEY_BYTES], [2; KEY_BYTES], [0xff; KEY_BYTES]);
+        // RFC 5915 within RFC 5208.
+        let prefix = b"\x30\x81\x87\x02\x01\x00\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\
+            \x3d\x03\x01\x07\x04\x6d\x30\x6b\x02\x01\x01\x04\x20";
+        let point_prefix = b"\xa1\x44\x03\x42\x00\x04";
+        let want = [&prefix[..], &d, point_prefix, &x, &y].concat();
+        assert_eq!(p256_key(&d, &x, &y), Ok(want));
+        // RFC 8410.
+        let prefix = b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
+        assert_eq!(ed25519_key(&d), Ok([&prefix[..], &d].concat()));
+        // RFC 8017: minimal integers, with a zero byte before a high bit.
+        let key = rsa_key([&[0x80], &[1, 0, 1], &[0, 0, 5], &[4], &[5], &[6], &[7], &[8]]);
+        let want = b"\x30\x1e\x02\x01\x00\x02\x02\x00\x80\x02\x03\x01\x00\x01\x02\x01\x05\x02\x01\x04\x02\x01\
+            \x05\x02\x01\x06\x02\x01\x07\x02\x01\x08";
+        assert_eq!(key, Ok(want.to_vec()));
     }
 }

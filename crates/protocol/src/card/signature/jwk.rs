@@ -73,25 +73,23 @@ impl Jwk {
     }
 
     pub(super) fn to_encoding_key(&self) -> Result<EncodingKey, InvalidKey> {
-        Ok(match self.algorithm()? {
+        let (der, read): (_, fn(&[u8]) -> EncodingKey) = match self.algorithm()? {
             JwsAlgorithm::Es256 => {
-                let der = der::p256_key(
-                    &decode_key_bytes(&self.d)?,
-                    &decode_key_bytes(&self.x)?,
-                    &decode_key_bytes(&self.y)?,
-                );
-                EncodingKey::from_ec_der(&der)
+                let [d, x, y] = [&self.d, &self.x, &self.y].map(decode_key_bytes);
+                (der::p256_key(&d?, &x?, &y?), EncodingKey::from_ec_der)
             }
             JwsAlgorithm::EdDsa => {
-                EncodingKey::from_ed_der(&der::ed25519_key(&decode_key_bytes(&self.d)?))
+                (der::ed25519_key(&decode_key_bytes(&self.d)?), EncodingKey::from_ed_der)
             }
             JwsAlgorithm::Rs256 => {
-                let numbers =
-                    [&self.n, &self.e, &self.d, &self.p, &self.q, &self.dp, &self.dq, &self.qi];
-                let numbers: Result<Vec<_>, _> = numbers.into_iter().map(decode_bytes).collect();
-                EncodingKey::from_rsa_der(&der::rsa_key(&numbers?))
+                let [n, e, d, p, q, dp, dq, qi] =
+                    [&self.n, &self.e, &self.d, &self.p, &self.q, &self.dp, &self.dq, &self.qi]
+                        .map(decode_bytes);
+                let numbers = [&n?[..], &e?, &d?, &p?, &q?, &dp?, &dq?, &qi?];
+                (der::rsa_key(numbers), EncodingKey::from_rsa_der)
             }
-        })
+        };
+        Ok(read(&der.map_err(|_| InvalidKey::Malformed)?))
     }
 }
 

@@ -310,7 +310,7 @@ fn private_pem_signs_like_the_same_key_as_jwk() {
     let (ec, ed) = (p256_jwk(), ed25519_jwk());
     let ec_der = der::p256_key(&bytes(&ec, "d"), &bytes(&ec, "x"), &bytes(&ec, "y"));
     for (jwk, der) in [(&ec, ec_der), (&ed, der::ed25519_key(&bytes(&ed, "d")))] {
-        let pem = wrap(&der);
+        let pem = wrap(&der.unwrap());
         let key = SigningKey::from_pem("k", &pem).unwrap();
         let public = SigningKey::from_jwk(jwk).unwrap().verifying_key().unwrap();
         let mut card = card();

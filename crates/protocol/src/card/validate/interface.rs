@@ -182,11 +182,13 @@ pub(super) fn is_uri(text: &str) -> bool {
         && !text.contains(char::is_whitespace)
 }
 
+/// Returns whether the host of a URL means the local machine. Decides as
+/// `latimer_outbound::is_loopback_host` does, on which this crate cannot depend.
 fn is_loopback(url: &str) -> bool {
     let Ok(uri) = url.parse::<Uri>() else { return false };
-    let host = uri.host().unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback())
+    let host = uri.host().unwrap_or_default().trim_end_matches('.');
+    match host.trim_matches(['[', ']']).parse::<std::net::IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host.rsplit('.').next().is_some_and(|it| it.eq_ignore_ascii_case("localhost")),
+    }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use latimer_client::{Client, Error as ClientError, TaskFollower};
+use latimer_outbound::Backoff;
 use latimer_protocol::{
     ContextId, Phase, SendMessageRequest, SendMessageResponse, StreamResponse, TaskId,
 };
@@ -25,11 +26,9 @@ use super::task_lookup::{LookupProbe, TaskLookup};
 /// How long a reply may take before its task is looked up.
 const LOOKUP_DELAY: Duration = Duration::from_secs(1);
 
-/// Delay after the first lookup without a result. Doubles up to [`MAX_BACKOFF`].
-const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
-
-/// Maximum delay between two lookups.
-const MAX_BACKOFF: Duration = Duration::from_secs(5);
+/// Delays between lookups without a result.
+const LOOKUP_BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(200), max: Duration::from_secs(5) };
 
 /// Number of lookups without a result after which no further lookup is made.
 const MAX_LOOKUPS: u32 = 4;
@@ -240,14 +239,14 @@ impl BlockingSend {
         match result {
             Ok(_) => {
                 (self.lookups, self.failures) = (self.lookups + 1, 0);
-                self.next_lookup = now + backoff(self.lookups);
+                self.next_lookup = now + LOOKUP_BACKOFF.delay(self.lookups);
             }
             // The agent may become reachable again and still have the task.
             Err(error) if error.is_transient() => {
                 self.failures += 1;
-                self.next_lookup = now + backoff(self.failures);
+                self.next_lookup = now + LOOKUP_BACKOFF.delay(self.failures);
             }
-            Err(_) => (self.lookups, self.next_lookup) = (MAX_LOOKUPS, now + MAX_BACKOFF),
+            Err(_) => (self.lookups, self.next_lookup) = (MAX_LOOKUPS, now + LOOKUP_BACKOFF.max),
         }
     }
 
@@ -258,11 +257,6 @@ impl BlockingSend {
             |since: &Instant| lookups >= MAX_LOOKUPS || since.elapsed() > UNREACHABLE_TIMEOUT;
         self.lost_reply.take_if(|(_, since)| gave_up(since)).map(|(error, _)| error)
     }
-}
-
-/// Returns the delay after this number of consecutive lookups.
-fn backoff(lookups: u32) -> Duration {
-    INITIAL_BACKOFF.saturating_mul(1 << lookups.min(16)).min(MAX_BACKOFF)
 }
 
 /// Returns whether the agent may have received the message although the reply was lost.

@@ -171,6 +171,6 @@ async fn task_of_lost_reply_is_found_after_agent_outage() {
             true => assert_eq!(state.unwrap(), TaskState::Canceled),
             false => assert!(matches!(state, Err(ClientError::Timeout { .. })), "{state:?}"),
         }
-        assert!(took < UNREACHABLE_TIMEOUT + MAX_BACKOFF * 2, "{took:?}");
+        assert!(took < UNREACHABLE_TIMEOUT + LOOKUP_BACKOFF.max * 2, "{took:?}");
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri};
 use jsonwebtoken::jwk::Jwk;
-use latimer_outbound::{AllowRule, Guard, HttpClient, RequestError, RequestLimits, Rules};
+use latimer_outbound::{
+    AllowRule, Guard, HttpClient, RequestError, RequestLimits, Rules, is_loopback_host,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -127,18 +129,13 @@ pub(super) fn trusted_origins(
 fn parse_origin(url: &str) -> Result<String, &'static str> {
     let uri: Uri = url.parse().map_err(|_| "is not a URL")?;
     let host = uri.host().filter(|it| !it.is_empty()).ok_or("is not a URL")?;
-    let is_local = host == "localhost" || is_loopback_ip(host);
+    let is_local = is_loopback_host(host);
     let port = match uri.scheme_str() {
         Some("https") => 443,
         Some("http") if is_local => 80,
         _ => return Err("must begin with https:// (http:// is allowed for loopback addresses)"),
     };
     Ok(format!("{host}:{}", uri.port_u16().unwrap_or(port)))
-}
-
-fn is_loopback_ip(host: &str) -> bool {
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    address.is_ok_and(|it| it.to_canonical().is_loopback())
 }
 
 #[cfg(test)]
@@ -153,7 +150,11 @@ mod tests {
             ("http://127.0.0.1:9000", Ok("127.0.0.1:9000")),
             ("http://[::1]:9000", Ok("[::1]:9000")),
             ("http://localhost", Ok("localhost:80")),
+            ("http://LOCALHOST:1", Ok("LOCALHOST:1")),
+            ("http://login.localhost", Ok("login.localhost:80")),
+            ("http://[::ffff:127.0.0.1]:1", Ok("[::ffff:127.0.0.1]:1")),
             ("http://login.example", Err("https://")),
+            ("http://localhost.example", Err("https://")),
             ("ftp://login.example", Err("https://")),
             ("login.example", Err("https://")),
             ("", Err("not a URL")),

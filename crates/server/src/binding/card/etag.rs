@@ -1,8 +1,8 @@
 //! Conditional requests for cards.
 
-use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
+use base16ct::HexDisplay;
 use http::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue};
 use sha2::{Digest, Sha256};
@@ -10,12 +10,7 @@ use sha2::{Digest, Sha256};
 /// Computes the entity tag of a rendered card.
 pub(super) fn etag(card: &[u8]) -> HeaderValue {
     let digest = Sha256::digest(card);
-    let mut value = String::from("\"");
-    for byte in digest.iter().take(16) {
-        // Writing to a string cannot fail.
-        let _ = write!(value, "{byte:02x}");
-    }
-    value.push('"');
+    let value = format!("\"{:x}\"", HexDisplay(&digest[..16]));
     HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("\"\""))
 }
 

@@ -1,5 +1,6 @@
 //! Signed deliveries.
 
+use base16ct::HexDisplay;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, jwk};
 use latimer_protocol::card::{JwsAlgorithm, SigningKey};
 use latimer_server::{Keyring, PushSettings, generate_key};
@@ -32,7 +33,7 @@ async fn verify_claims(
     validation.set_required_spec_claims(&["iss", "aud", "exp"]);
     let claims = decode::<Value>(token, &key, &validation).unwrap().claims;
     assert_eq!(claims["jti"], delivery.header("webhook-id"));
-    let digest = format!("{:x}", Sha256::digest(&delivery.body));
+    let digest = format!("{:x}", HexDisplay(&Sha256::digest(&delivery.body)));
     assert_eq!(claims["request_body_sha256"], digest);
     assert!(claims["iat"].as_u64() < claims["exp"].as_u64());
     claims
