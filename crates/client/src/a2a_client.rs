@@ -1,10 +1,10 @@
 //! A client that takes a URL with every call.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{ContextId, InvalidField, SendMessageResponse, Task, TaskId, Version};
+use parking_lot::Mutex;
 
 use crate::client::{Client, user_message};
 use crate::error::Error;
@@ -81,7 +81,7 @@ impl A2aClient {
 
     /// Returns the cached client of a URL, which reuses its connections.
     fn client_for(&self, url: &str) -> Result<Client, Error> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         if let Some(client) = clients.get(url) {
             return Ok(client.clone());
         }

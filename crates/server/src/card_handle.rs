@@ -1,11 +1,10 @@
 //! Shared, replaceable card of a published agent.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use latimer_protocol::card::AgentCard;
-
-use crate::sync::{read_unpoisoned, write_unpoisoned};
+use parking_lot::RwLock;
 
 /// Shared handle to the card of a published agent. The server reads it for every card request; the
 /// executor may replace it at any time. Cheap to clone; clones share one card.
@@ -45,7 +44,7 @@ impl CardHandle {
 
     /// Replaces the card. Does nothing if the card is equal to the current one.
     pub fn set(&self, card: AgentCard) {
-        let mut state = write_unpoisoned(&self.0);
+        let mut state = self.0.write();
         if *state.card != card {
             let generation = state.generation + 1;
             *state = CardState { card: Arc::new(card), generation, modified_at: SystemTime::now() };
@@ -64,6 +63,6 @@ impl CardHandle {
 
     fn read<T>(&self, project: impl FnOnce(&CardState) -> T) -> T {
         // A writer replaces the state in one assignment, so a poisoned lock holds a valid state.
-        project(&read_unpoisoned(&self.0))
+        project(&self.0.read())
     }
 }

@@ -1,10 +1,11 @@
 //! State shared by the callers, the webhook receiver and the monitor.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -146,13 +147,13 @@ impl SoakContext {
 
     /// Updates the tally of a scenario.
     pub fn record(&self, scenario: &'static str, update: impl FnOnce(&mut Tally)) {
-        update(lock_unpoisoned(&self.tallies).entry(scenario).or_default());
+        update(self.tallies.lock().entry(scenario).or_default());
     }
 
     /// Counts a violation, and stores the text of the first ones.
     pub fn record_violation(&self, source: &'static str, message: String) {
         self.violation_count.fetch_add(1, Ordering::Relaxed);
-        let mut violations = lock_unpoisoned(&self.violations);
+        let mut violations = self.violations.lock();
         if violations.len() < MAX_LISTED_VIOLATIONS {
             violations.push(Violation { source, message });
         }
@@ -161,17 +162,12 @@ impl SoakContext {
     /// Returns the tallies of all scenarios, by name.
     #[must_use]
     pub fn tallies(&self) -> Vec<(&'static str, Tally)> {
-        lock_unpoisoned(&self.tallies).iter().map(|(name, tally)| (*name, *tally)).collect()
+        self.tallies.lock().iter().map(|(name, tally)| (*name, *tally)).collect()
     }
 
     /// Returns the first violations and the number of all.
     #[must_use]
     pub fn violations(&self) -> (Vec<Violation>, u64) {
-        (lock_unpoisoned(&self.violations).clone(), self.violation_count.load(Ordering::Relaxed))
+        (self.violations.lock().clone(), self.violation_count.load(Ordering::Relaxed))
     }
-}
-
-/// Locks a mutex, also after a panic of another holder.
-pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

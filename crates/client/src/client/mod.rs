@@ -8,7 +8,7 @@ mod poll;
 mod retry;
 mod text_deltas;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use latimer_protocol::card::AgentCard;
@@ -16,6 +16,7 @@ use latimer_protocol::{
     Call, CallContext, CallResponse, Capability, Dialect, ErrorKind, EventStream, Message,
     MessageId, Part, Reply, ReplyKind, Request, Service,
 };
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 pub use builder::ClientBuilder;
@@ -263,7 +264,7 @@ impl Client {
 impl Client {
     /// Runs a task that outlives its follower but not the client.
     fn spawn_background(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut background = self.0.background.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut background = self.0.background.lock();
         while background.try_join_next().is_some() {}
         background.spawn(task);
     }

@@ -14,14 +14,15 @@ mod freshness;
 mod source;
 mod trust;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::Version;
 use latimer_protocol::card::AgentCard;
+use parking_lot::{Mutex, MutexGuard};
 use url::Url;
 
 use crate::client::CallOptions;
@@ -179,7 +180,7 @@ impl Discovery {
 
     fn lock_cache(&self) -> MutexGuard<'_, Option<CachedCard>> {
         // The value is replaced as a whole, so a poisoned one is complete.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock()
     }
 
     async fn fetch_again(&self, cached: Option<CachedCard>) -> Result<CachedCard, Error> {

@@ -15,7 +15,7 @@ mod redirect;
 mod tls;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,6 +24,7 @@ use http::{HeaderValue, Request, Response, Uri, Version};
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use crate::dial::{Dial, TcpDialer};
@@ -168,7 +169,7 @@ impl HttpClient {
         let response = tokio::time::timeout(limits.timeout, response).await;
         let (head, body) = response.map_err(|_| RequestError::Timeout)??.into_parts();
         let RequestLimits { timeout, max_body_bytes, .. } = *limits;
-        let mut body_reads = self.body_reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut body_reads = self.body_reads.lock();
         while body_reads.try_join_next().is_some() {}
         body_reads.spawn(async move {
             let read = body::read_to_end(Response::new(body), max_body_bytes);
@@ -224,7 +225,7 @@ impl HttpClient {
     /// Parses and checks the URL of a request, without resolving its host name.
     fn checked_target(&self, uri: &Uri) -> Result<Target, Forbidden> {
         // A poisoned lock is harmless: the value is replaced in one assignment.
-        let mut last_target = self.last_target.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_target = self.last_target.lock();
         if let Some((_, target)) = last_target.as_ref().filter(|(last_uri, _)| last_uri == uri) {
             return Ok(target.clone());
         }

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use crate::process::create_private_dir;
@@ -31,7 +31,7 @@ impl HomeDir {
     pub(super) fn prepare(&self) -> io::Result<Option<(PathBuf, PathBuf)>> {
         let dir = match self {
             Self::Temporary(created) => {
-                let mut created = created.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut created = created.lock();
                 let dir = match created.take() {
                     Some(dir) => dir,
                     None => tempfile::Builder::new().prefix("latimer-").tempdir()?,

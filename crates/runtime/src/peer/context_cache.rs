@@ -6,9 +6,9 @@
 //! tasks.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use latimer_protocol::ContextId;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Maximum number of entries per generation.
 const GENERATION_SIZE: usize = 4096;
@@ -50,7 +50,7 @@ impl<T: Clone> ContextCache<T> {
 
     fn lock(&self) -> MutexGuard<'_, Generations<T>> {
         // A poisoned lock is harmless: an insertion either happened or did not.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

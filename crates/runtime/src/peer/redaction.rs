@@ -1,11 +1,11 @@
 //! Removal of upstream hosts from text that callers can read: errors, status messages and cards.
 
 use std::ops::Range;
-use std::sync::{PoisonError, RwLock};
 
 use latimer_client::Error as ClientError;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind};
+use parking_lot::RwLock;
 use url::Url;
 
 /// Removes upstream hosts from text. Hosts can be added at any time.
@@ -19,7 +19,7 @@ impl Redactor {
     /// Adds the host of a URL, with and without its port. Ignores a URL without a host.
     pub(crate) fn add_url(&self, url: &str) {
         let Some((host, port)) = host_and_port(url) else { return };
-        let mut patterns = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut patterns = self.0.write();
         let with_port = port.map(|port| HostPattern::WholeWord(format!("{host}:{port}")));
         let host_only = match host.contains(['.', ':']) {
             true => HostPattern::Anywhere(host),
@@ -42,13 +42,13 @@ impl Redactor {
 
     /// Returns the text with every host replaced.
     pub(crate) fn redact(&self, text: &str) -> String {
-        let patterns = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let patterns = self.0.read();
         patterns.iter().fold(text.to_owned(), |text, it| it.redact(&text))
     }
 
     /// Returns whether the text contains a host to remove.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        let patterns = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let patterns = self.0.read();
         let text = text.to_ascii_lowercase();
         patterns.iter().any(|it| it.matches_in(&text).next().is_some())
     }

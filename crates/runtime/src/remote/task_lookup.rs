@@ -4,11 +4,12 @@
 //! and not every one filters its list: a probe tests whether lookups work before anything depends
 //! on them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use latimer_client::{CallOptions, Client, Error as ClientError, RetryPolicy};
 use latimer_protocol::{ContextId, Dialect, ListTasksRequest, TaskId};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -112,14 +113,14 @@ impl TaskLookup {
 
     /// Runs `work` until it ends or this is dropped.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut background = self.background.lock();
         while background.try_join_next().is_some() {}
         background.spawn(work);
     }
 
     fn lock_support(&self) -> MutexGuard<'_, LookupSupport> {
         // A poisoned lock is harmless: the value is replaced in one assignment.
-        self.support.lock().unwrap_or_else(PoisonError::into_inner)
+        self.support.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The upstream agent: background discovery, client, circuit breaker and health.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use latimer_client::{CallOptions, CardRefresh, CardSource, Client, Error as ClientError};
@@ -9,6 +9,7 @@ use latimer_outbound::Backoff;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind, TaskId, redact_query};
 use latimer_server::{CardHandle, Health};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -166,7 +167,7 @@ impl Upstream {
 
     fn breaker(&self) -> MutexGuard<'_, CircuitBreaker> {
         // A poisoned lock is harmless: no method can panic halfway through a change.
-        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+        self.breaker.lock()
     }
 
     /// Discovers the agent in the background until the handle is dropped.

@@ -4,11 +4,11 @@
 //! each time would cost locks.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::sync::lock_unpoisoned;
+use parking_lot::Mutex;
 
 /// Future with its own waker. [`WakeGated::poll`] polls it only if that waker fired since the last
 /// poll.
@@ -43,8 +43,8 @@ impl<T> WakeGated<T> {
 }
 
 impl GateWaker {
-    fn lock_task(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
-        lock_unpoisoned(&self.task)
+    fn lock_task(&self) -> parking_lot::MutexGuard<'_, Option<Waker>> {
+        self.task.lock()
     }
 }
 

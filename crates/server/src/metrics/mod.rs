@@ -13,7 +13,6 @@ use latimer_protocol::{ErrorKind, Operation, Version};
 
 use crate::agent::AgentRegistry;
 use crate::executor::Health;
-use crate::sync::lock_unpoisoned;
 pub(crate) use exposition::ExpositionFormat;
 use exposition::{Exposition, Labels, MetricKind};
 
@@ -99,7 +98,7 @@ struct Inner {
     latencies: [LatencyHistogram; OPERATIONS * BINDINGS],
     connections: AtomicUsize,
     deliveries: Arc<DeliveryCounters>,
-    gauges: std::sync::Mutex<Vec<Gauge>>,
+    gauges: parking_lot::Mutex<Vec<Gauge>>,
     registry: OnceLock<Arc<AgentRegistry>>,
 }
 
@@ -110,7 +109,7 @@ impl Default for Inner {
             latencies: [const { LatencyHistogram::new() }; _],
             connections: AtomicUsize::new(0),
             deliveries: Arc::default(),
-            gauges: std::sync::Mutex::default(),
+            gauges: parking_lot::Mutex::default(),
             registry: OnceLock::new(),
         }
     }
@@ -218,8 +217,8 @@ impl Metrics {
         let _ = self.0.registry.set(Arc::clone(registry));
     }
 
-    fn gauges(&self) -> std::sync::MutexGuard<'_, Vec<Gauge>> {
-        lock_unpoisoned(&self.0.gauges)
+    fn gauges(&self) -> parking_lot::MutexGuard<'_, Vec<Gauge>> {
+        self.0.gauges.lock()
     }
 
     /// Everything that is counted, as text.

@@ -25,7 +25,7 @@ mod signer;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use latimer_outbound::{Guard, HttpClient, InvalidTls, Rules};
 use latimer_protocol::{
@@ -33,6 +33,7 @@ use latimer_protocol::{
     TaskPushNotificationConfig,
 };
 use latimer_store::{DeliveryProgress, Error as StoreError, TaskKey, TaskStore, Webhook};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -44,7 +45,7 @@ use signer::Signer;
 
 use crate::engine::ids;
 use crate::metrics::{DeliveryCounters, DeliveryOutcome};
-use crate::sync::{KeyedSemaphore, lock_unpoisoned};
+use crate::sync::KeyedSemaphore;
 
 /// Limits on concurrent deliveries of one caller: to one receiver, and in total.
 const MAX_CONCURRENT_PER_RECEIVER: usize = 32;
@@ -328,7 +329,7 @@ impl WebhookDispatcher {
     }
 
     fn lock(&self) -> MutexGuard<'_, ActiveWebhooks> {
-        lock_unpoisoned(&self.0.active)
+        self.0.active.lock()
     }
 }
 

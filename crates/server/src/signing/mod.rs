@@ -4,18 +4,17 @@ mod generate;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use base16ct::HexDisplay;
 use bytes::Bytes;
 use latimer_protocol::card::{AgentCard, InvalidKey, KeySet, SignatureError, SigningKey};
+use parking_lot::RwLock;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 pub use generate::{KeyGenerationError, generate_key};
-
-use crate::sync::{read_unpoisoned, write_unpoisoned};
 
 /// How long a token proves something. Longer than it takes to deliver, and than clocks differ.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
@@ -95,11 +94,11 @@ impl Keyring {
     }
 
     fn set_state(&self, state: KeyringState) {
-        *write_unpoisoned(&self.0) = Arc::new(state);
+        *self.0.write() = Arc::new(state);
     }
 
     fn state(&self) -> Arc<KeyringState> {
-        Arc::clone(&read_unpoisoned(&self.0))
+        Arc::clone(&self.0.read())
     }
 
     /// The name of the key that signs.

@@ -1,14 +1,14 @@
 //! Events that an executor has emitted and the engine has not stored yet.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use latimer_protocol::{
     Content, Message, Part, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent,
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::TurnError;
-use crate::sync::lock_unpoisoned;
 
 /// Entry of an outbox.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        lock_unpoisoned(&self.state)
+        self.state.lock()
     }
 }
 

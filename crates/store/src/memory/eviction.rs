@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use latimer_protocol::ContextId;
 
 use super::{EntryRef, MemoryStore};
-use crate::sync::lock_unpoisoned;
 use crate::{Error, TaskKey};
 
 /// Context of an owner and agent, with its number of tasks.
@@ -85,7 +84,7 @@ impl MemoryStore {
 
     /// Removes the task that finished first. Returns `false` if none has finished.
     pub(super) fn remove_oldest(&self) -> bool {
-        let oldest = lock_unpoisoned(&self.finished).pop_front();
+        let oldest = self.finished.lock().pop_front();
         oldest.map(|(_, entry_ref)| self.remove(entry_ref)).is_some()
     }
 

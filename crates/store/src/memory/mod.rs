@@ -12,17 +12,18 @@ mod webhooks;
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry as Slot;
 use latimer_protocol::{ApplyError, Event, Message, Revision, Task, TaskId, Timestamp};
+use parking_lot::Mutex;
 
 use self::eviction::ContextEntry;
 use self::webhooks::TaskWebhooks;
-use crate::sync::{Sharded, ShardedMap, lock_unpoisoned};
+use crate::sync::{Sharded, ShardedMap};
 use crate::{
     Append, Error, IdempotencyKey, IdempotencyRecord, ListCursor, LoggedEvent, PriorOutcome,
     Retention, StoredTask, TaskHeader, TaskKey, TaskPage, TaskQuery, TaskStore, WebhookStore,
@@ -222,7 +223,7 @@ impl MemoryStore {
             self.idempotency.entry(&key).insert(key, IdempotencyEntry { expires_at, outcome });
         }
         if let Some(at) = finished {
-            lock_unpoisoned(&self.finished).push_back((at, entry_ref));
+            self.finished.lock().push_back((at, entry_ref));
         }
     }
 
@@ -311,7 +312,7 @@ impl TaskStore for MemoryStore {
         let outcome = RecordedOutcome::DirectReply(reply.clone());
         let entry = IdempotencyEntry { expires_at: record.expires_at, outcome };
         self.idempotency.entry(&record.key).insert(record.key, entry);
-        let mut direct_replies = lock_unpoisoned(&self.direct_replies);
+        let mut direct_replies = self.direct_replies.lock();
         direct_replies.push_back(record.key);
         let surplus = (direct_replies.len() as u64).saturating_sub(self.retention.max_tasks);
         let oldest: Vec<_> = (0..surplus).filter_map(|_| direct_replies.pop_front()).collect();
@@ -332,8 +333,7 @@ impl TaskStore for MemoryStore {
         let cutoff = now.as_millis().saturating_sub(age);
         let mut removed = 0;
         loop {
-            let next =
-                lock_unpoisoned(&self.finished).pop_front_if(|(at, _)| at.as_millis() <= cutoff);
+            let next = self.finished.lock().pop_front_if(|(at, _)| at.as_millis() <= cutoff);
             let Some((_, entry_ref)) = next else { break };
             self.remove(entry_ref);
             removed += 1;

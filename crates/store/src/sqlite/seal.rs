@@ -6,12 +6,11 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::rand;
-
-use crate::sync::lock_unpoisoned;
+use parking_lot::Mutex;
 
 /// Length of the key in bytes.
 const KEY_BYTES: usize = 32;
@@ -65,7 +64,7 @@ impl Seal {
         &self,
         get: impl FnOnce(&Self) -> io::Result<[u8; KEY_BYTES]>,
     ) -> io::Result<Arc<RandomizedNonceKey>> {
-        let mut key = lock_unpoisoned(&self.key);
+        let mut key = self.key.lock();
         if let Some(key) = &*key {
             return Ok(key.clone());
         }

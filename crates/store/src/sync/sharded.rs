@@ -4,12 +4,10 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
-use std::sync::{Mutex, MutexGuard};
 
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
-
-use super::lock_unpoisoned;
+use parking_lot::{Mutex, MutexGuard};
 
 /// `N` values of type `S`, each behind its own mutex and selected by a hash.
 ///
@@ -37,12 +35,12 @@ impl<S, const N: usize> Sharded<S, N> {
     /// Locks the shard that a hash selects.
     pub fn lock(&self, hash: u64) -> MutexGuard<'_, S> {
         // The low bits of the hash select a slot within a table, and the highest are its tag.
-        lock_unpoisoned(&self.shards[(hash >> 32) as usize % N])
+        self.shards[(hash >> 32) as usize % N].lock()
     }
 
     /// Locks each shard in turn, one at a time.
     pub fn lock_each(&self) -> impl Iterator<Item = MutexGuard<'_, S>> {
-        self.shards.iter().map(lock_unpoisoned)
+        self.shards.iter().map(Mutex::lock)
     }
 }
 

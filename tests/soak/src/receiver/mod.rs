@@ -17,7 +17,6 @@ use tokio::time::sleep;
 use self::delivery::Delivery;
 use self::ledger::DeliveryLedger;
 pub use self::ledger::DeliverySummary;
-use super::context::lock_unpoisoned;
 use latimer_bench::BenchError;
 
 /// Time for which a delivery is left without a response; longer than the server's push timeout.
@@ -35,7 +34,7 @@ pub struct Receiver {
 struct Shared {
     next_hook: AtomicU64,
     delivery_count: AtomicU64,
-    ledger: std::sync::Mutex<DeliveryLedger>,
+    ledger: parking_lot::Mutex<DeliveryLedger>,
 }
 
 /// Webhook URL for the events of one task.
@@ -83,30 +82,30 @@ impl Receiver {
     /// Expects `events` events of a finished task, each of which must be delivered or become a dead
     /// letter.
     pub fn expect_events(&self, hook: &Hook, task: String, events: usize) {
-        lock_unpoisoned(&self.shared.ledger).expect_events(hook.path.clone(), task, events);
+        self.shared.ledger.lock().expect_events(hook.path.clone(), task, events);
     }
 
     /// Records that a delivery of a task became a dead letter.
     pub fn record_dead_letter(&self, task: String, delivery: String) {
-        lock_unpoisoned(&self.shared.ledger).record_dead_letter(task, delivery);
+        self.shared.ledger.lock().record_dead_letter(task, delivery);
     }
 
     /// Returns whether every expected event was delivered or became a dead letter.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        lock_unpoisoned(&self.shared.ledger).settle_fulfilled()
+        self.shared.ledger.lock().settle_fulfilled()
     }
 
     /// Describes the webhooks with missing events.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
-        lock_unpoisoned(&self.shared.ledger).describe_missing()
+        self.shared.ledger.lock().describe_missing()
     }
 
     /// Returns the counts so far.
     #[must_use]
     pub fn summary(&self) -> DeliverySummary {
-        lock_unpoisoned(&self.shared.ledger).summary()
+        self.shared.ledger.lock().summary()
     }
 }
 
@@ -127,17 +126,17 @@ impl Shared {
             let status = match self.delivery_count.fetch_add(1, Ordering::Relaxed) % 30 {
                 7 | 8 => "500 Internal Server Error",
                 13 => "503 Service Unavailable",
-                17 => return lock_unpoisoned(&self.ledger).record_refusal(),
+                17 => return self.ledger.lock().record_refusal(),
                 23 => {
-                    lock_unpoisoned(&self.ledger).record_refusal();
+                    self.ledger.lock().record_refusal();
                     return sleep(STALL_DURATION).await;
                 }
                 _ => "200 OK",
             };
             // Recorded before the response: the server may report the result to a caller at once.
             match status {
-                "200 OK" => lock_unpoisoned(&self.ledger).record_delivery(delivery),
-                _ => lock_unpoisoned(&self.ledger).record_refusal(),
+                "200 OK" => self.ledger.lock().record_delivery(delivery),
+                _ => self.ledger.lock().record_refusal(),
             }
             let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
             if socket.write_all(response.as_bytes()).await.is_err() {

@@ -1,12 +1,13 @@
 //! Tokens that are renewed once for all callers.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use latimer_protocol::Secret;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::server::{AuthorizationServer, Token, TokenError};
 use crate::error::Error;
@@ -126,7 +127,7 @@ impl TokenSource {
 
     fn lock_state(&self) -> MutexGuard<'_, State> {
         // Each change is a single assignment.
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Connection to the agent of a tool: made at the first call, and again after an error.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use latimer_client::{CardSource, Client, Error as ClientError};
 use latimer_protocol::card::AgentCard;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tracing::warn;
 
@@ -97,7 +98,7 @@ impl AgentConnector {
 
     fn state(&self) -> MutexGuard<'_, ConnectorState> {
         // A poisoned lock is harmless: each field is replaced in one assignment.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

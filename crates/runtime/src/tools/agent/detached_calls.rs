@@ -1,9 +1,10 @@
 //! Calls that exceeded their maximum wait.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use latimer_protocol::ContextId;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::ContextState;
 use super::call::AgentCall;
@@ -41,6 +42,6 @@ impl DetachedCalls {
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(ContextId, DetachedCall)>> {
         // A poisoned lock is harmless: an insertion either happened or did not.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -4,18 +4,18 @@
 //! still unknown, no further request is sent during a cooldown, so that invalid tokens cannot flood
 //! the provider.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
+use parking_lot::RwLock;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::provider::Provider;
-use crate::sync::{read_unpoisoned, write_unpoisoned};
 
 /// Minimum time between two requests when the first one did not find the key.
 const REFRESH_COOLDOWN: Duration = Duration::from_secs(10);
@@ -133,7 +133,7 @@ impl KeySet {
                     let fetched = Arc::new(FetchedKeys { keys, fetched_at: Instant::now() });
                     debug!(keys = fetched.keys.len(), "identity provider keys fetched");
                     let updated = Some(fetched.clone());
-                    *write_unpoisoned(&current) = updated;
+                    *current.write() = updated;
                     (Some(fetched), failed_at)
                 }
                 Err(error) => {
@@ -145,7 +145,7 @@ impl KeySet {
     }
 
     fn current(&self) -> Option<Arc<FetchedKeys>> {
-        read_unpoisoned(&self.current).clone()
+        self.current.read().clone()
     }
 }
 

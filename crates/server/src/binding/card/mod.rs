@@ -12,13 +12,13 @@ mod etag;
 mod render;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, ETAG, LAST_MODIFIED, VARY};
 use http::{HeaderValue, Method, Response, StatusCode};
 use latimer_protocol::{Error, ErrorKind, Operation, Version};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::body::Body;
 use super::route_table::CardShape;
@@ -27,7 +27,6 @@ use crate::address::{BaseUrl, FORWARDING_HEADERS};
 use crate::card_handle::CardHandle;
 use crate::settings::Settings;
 use crate::signing::Keyring;
-use crate::sync::lock_unpoisoned;
 
 /// Maximum number of cached cards. Clients can request arbitrary host names, so it must be limited.
 const MAX_CACHED_CARDS: usize = 256;
@@ -112,7 +111,7 @@ impl Cards {
     }
 
     fn lock_cache(&self) -> MutexGuard<'_, HashMap<CardCacheKey, RenderedDocument>> {
-        lock_unpoisoned(&self.cache)
+        self.cache.lock()
     }
 }
 

@@ -7,20 +7,20 @@ mod live_tasks;
 mod permit;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use latimer_protocol::{
     Error, Event, Message, MessageId, Part, Revision, SharedEvent, StreamResponse, Task, TaskState,
     TaskStatus,
 };
 use latimer_store::{StoredTask, TaskKey};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore};
 
 pub(crate) use self::live_tasks::{LiveTaskRef, LiveTasks, Subscription};
 pub(in crate::engine) use self::permit::WriterPermit;
 
-use crate::sync::lock_unpoisoned;
 use crate::turn::{Turn, estimated_part_size};
 
 /// A task with a running turn or a reader.
@@ -116,7 +116,7 @@ impl LiveTask {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        lock_unpoisoned(&self.state)
+        self.state.lock()
     }
 
     /// Changes the state and wakes all waiters.

@@ -2,9 +2,9 @@
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -61,7 +61,7 @@ impl Future for DetachOnDrop {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Some(inner) = &mut self.0 else { return Poll::Ready(()) };
-        let future = inner.future.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let future = inner.future.get_mut();
         let polled = future.as_mut().poll(context);
         match polled {
             Poll::Ready(()) => self.0 = None,
@@ -82,7 +82,7 @@ impl Drop for DetachOnDrop {
             let tracker = active_turn.0.0.tracker.clone();
             tracker.spawn_on(
                 async move {
-                    future.into_inner().unwrap_or_else(PoisonError::into_inner).await;
+                    future.into_inner().await;
                     drop((active_turn, tracker_token));
                 },
                 &runtime,

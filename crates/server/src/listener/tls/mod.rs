@@ -3,9 +3,10 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::RwLock;
 use rustls::RootCertStore;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
@@ -20,7 +21,6 @@ use tracing::{info, warn};
 
 use crate::auth::ClientCertificate;
 use crate::error::Error;
-use crate::sync::{read_unpoisoned, write_unpoisoned};
 
 /// Default interval between checks of the files for changes.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
@@ -204,7 +204,7 @@ impl ReloadingTls {
     }
 
     fn acceptor(&self) -> TlsAcceptor {
-        let config = read_unpoisoned(&self.0);
+        let config = self.0.read();
         TlsAcceptor::from(Arc::clone(&config))
     }
 
@@ -223,7 +223,7 @@ impl ReloadingTls {
             fingerprints = current;
             match tls.load() {
                 Ok(config) => {
-                    *write_unpoisoned(&self.0) = Arc::new(config);
+                    *self.0.write() = Arc::new(config);
                     info!("certificate files reloaded");
                 }
                 Err(error) => {

@@ -15,15 +15,15 @@ mod task;
 mod webhook;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use super::error::unavailable;
 use super::open;
 use crate::Error;
-use crate::sync::lock_unpoisoned;
 
 pub(super) use self::list::list;
 pub(super) use self::log::events;
@@ -84,6 +84,6 @@ impl ReaderPool {
 
     /// Locks the idle connections.
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        lock_unpoisoned(&self.idle)
+        self.idle.lock()
     }
 }

@@ -1,15 +1,15 @@
 //! Queued write operations, and the notification of their callers.
 
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::WriterState;
 use crate::Error;
 use crate::sqlite::error::unavailable;
-use crate::sync::lock_unpoisoned;
 
 /// Write operation. It may run several times if its transaction is retried; only the last run
 /// counts.
@@ -63,7 +63,7 @@ impl CompletedGroup {
 
     /// Notifies the callers that have not been notified yet.
     pub(super) fn notify_remaining(&self) {
-        let remaining = mem::take(&mut *lock_unpoisoned(&self.remaining));
+        let remaining = mem::take(&mut *self.remaining.lock());
         for write in remaining {
             write.complete(self.failure.clone(), None);
         }
