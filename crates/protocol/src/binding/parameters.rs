@@ -21,10 +21,6 @@ pub const LAST_EVENT_ID: &str = "last-event-id";
 /// URI of the extension by which events carry their revision as metadata, for bindings without
 /// event ids.
 pub const CURSOR_EXTENSION: &str = "urn:latimer:cursor:v1";
-/// Headers with the token of a webhook. Receivers check one or the other, so senders set both.
-pub const NOTIFICATION_TOKENS: [&str; 2] = ["x-a2a-notification-token", "a2a-notification-token"];
-/// Trailer with the details of a failed gRPC call.
-pub const GRPC_STATUS_DETAILS: &str = "grpc-status-details-bin";
 
 /// Maximum number of extensions per request.
 pub const MAX_EXTENSIONS: usize = 64;

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::version::Version;
 
-/// How to handle requests that declare no version.
+/// Policy for requests that declare no version.
 ///
 /// §3.6.2 defines a missing version as 0.3. Many 1.0 clients omit it nevertheless, and a method,
 /// path or service that exists only in 1.0 identifies the version.

@@ -180,7 +180,7 @@ pub struct AgentExtension {
         skip_serializing_if = "String::is_empty"
     )]
     pub uri: String,
-    /// How the agent uses the extension.
+    /// Description of how the agent uses the extension.
     #[serde(
         default,
         deserialize_with = "wire::optional_text",

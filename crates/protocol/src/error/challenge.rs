@@ -7,8 +7,8 @@ const ERROR_KEY: &str = "error";
 /// Metadata key of the required scopes. Clients read it, so the name is part of the wire format.
 const SCOPE_KEY: &str = "scope";
 
-/// Why the credentials of a request were rejected: what a client has to change before it tries
-/// again. HTTP bindings write it into the `WWW-Authenticate` header.
+/// Reason why the credentials of a request were rejected, from which a client learns what to change
+/// before it retries. HTTP bindings write it into the `WWW-Authenticate` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Challenge {
     /// The credentials were readable but are not valid.

@@ -14,7 +14,7 @@ use crate::version::Version;
 pub struct GrpcStatus {
     /// Status code.
     pub code: i32,
-    /// Message for people.
+    /// Human-readable message.
     pub message: String,
     /// Encoded `google.rpc.Status`; empty without details.
     pub details: Vec<u8>,

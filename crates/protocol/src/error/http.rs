@@ -61,7 +61,7 @@ impl Error {
             kind_from_body(&body, inner, version).unwrap_or(ErrorKind::from_http_status(status));
         let error = match message {
             Some(message) if !message.is_empty() => Self::new(kind, message.to_owned()),
-            _ => Self::new(kind, format!("the peer answered with HTTP status {status}")),
+            _ => Self::new(kind, format!("the peer returned HTTP status {status}")),
         };
         detail::apply_details(error, inner.get("details").unwrap_or(&Value::Null))
     }
@@ -102,13 +102,8 @@ mod tests {
             (501, r#"{"code":-32003,"message":"m"}"#, ErrorKind::PushNotificationNotSupported, "m"),
             (400, r#"{"title":"t","detail":"d"}"#, ErrorKind::InvalidRequest, "d"),
             (500, r#"{"error":"broken"}"#, ErrorKind::Internal, "broken"),
-            (
-                502,
-                "<html>",
-                ErrorKind::InvalidAgentResponse,
-                "the peer answered with HTTP status 502",
-            ),
-            (429, "", ErrorKind::RateLimited, "the peer answered with HTTP status 429"),
+            (502, "<html>", ErrorKind::InvalidAgentResponse, "the peer returned HTTP status 502"),
+            (429, "", ErrorKind::RateLimited, "the peer returned HTTP status 429"),
         ] {
             let error = Error::from_http(status, body.as_bytes(), Version::V0_3);
             assert_eq!((error.kind(), error.message()), (kind, message), "{body}");

@@ -120,13 +120,13 @@ impl Error {
         self.kind
     }
 
-    /// Returns the message for people.
+    /// Returns the human-readable message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Returns the metadata for programs.
+    /// Returns the machine-readable metadata.
     #[must_use]
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata

@@ -56,7 +56,7 @@ pub struct InvalidField {
     /// Path of the field, in the spelling of the sender: `message.parts[0].url`. Empty for the
     /// root.
     pub field: String,
-    /// What is wrong with the field, as a predicate: `is required`.
+    /// Problem with the field, as a predicate: `is required`.
     pub problem: String,
 }
 

@@ -26,7 +26,7 @@ pub struct SendMessageRequest {
     pub tenant: Option<String>,
     /// The message to send.
     pub message: Message,
-    /// How the server handles the message.
+    /// Options for handling the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration: Option<SendMessageConfiguration>,
     /// Application-defined metadata.

@@ -62,7 +62,17 @@ pub trait Service: fmt::Debug + Send + Sync + 'static {
     async fn call(&self, call: Call) -> Result<CallResponse, Error>;
 }
 
-/// One invocation of an operation.
+/// One invocation of an operation: what a [`Service`] receives.
+///
+/// ```
+/// use latimer_protocol::{Call, Operation, Request, TaskId};
+///
+/// let request = Request::GetTask(TaskId::new("t1")?.into());
+/// let call = Call::new(request);
+/// assert_eq!(call.request.operation(), Operation::GetTask);
+/// assert!(call.context.caller.is_anonymous());
+/// # Ok::<(), latimer_protocol::InvalidId>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// Caller, agent, dialect and other properties of the call.
@@ -72,25 +82,41 @@ pub struct Call {
 }
 
 impl Call {
-    /// Creates a call with the default context: by an anonymous caller, over 1.0.
+    /// Creates a call with the default [`CallContext`].
     #[must_use]
     pub fn new(request: Request) -> Self {
         Self { context: CallContext::default(), request }
     }
 }
 
-/// Everything about a call except its request.
+/// Everything about a call except its request. The default is an anonymous caller that uses 1.0 and
+/// names no agent.
+///
+/// Authentication determines the caller, and the binding determines the rest from the URL and the
+/// headers. Code that calls a [`Service`] directly sets the members itself:
+///
+/// ```
+/// use latimer_protocol::{Call, CallContext, Caller, ListTasksRequest, Request};
+///
+/// let context = CallContext {
+///     caller: Caller::new("alice"),
+///     agent: Some("translator".into()),
+///     ..CallContext::default()
+/// };
+/// let call = Call { context, request: Request::ListTasks(ListTasksRequest::default()) };
+/// assert!(!call.context.caller.is_anonymous());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallContext {
     /// The caller.
     pub caller: Caller,
     /// The agent that the URL names. It takes precedence over a tenant in the request.
     pub agent: Option<Arc<str>>,
-    /// The dialect of the connection. Tasks and webhooks remember the one that they were created in.
+    /// Dialect of the request. Tasks and webhooks record the dialect in which they were created.
     pub dialect: Dialect,
-    /// URIs of the extensions that the caller activates.
+    /// URIs of the extensions that the caller requests.
     pub extensions: Vec<String>,
-    /// The last revision that the caller saw, when it resumes a stream.
+    /// Last revision that the caller received, if it resumes a stream.
     pub resume_after: Option<Revision>,
 }
 
@@ -107,8 +133,10 @@ impl Default for CallContext {
     }
 }
 
-/// The result of a call, with what a binding needs to encode it. `E` is the error that a stream can
-/// end with: the protocol's for a [`Service`], another one for a client's transport.
+/// Result of a call, with the properties that a binding needs to encode it.
+///
+/// `E` is the error with which a stream can end: [`Error`] for a [`Service`], and another type for
+/// the transports of a client.
 #[derive(Debug)]
 pub struct CallResponse<E = Error> {
     /// The reply, or the events that take its place.
@@ -116,7 +144,7 @@ pub struct CallResponse<E = Error> {
     /// The dialect in which the task was created, if that is known. Before 1.0 two versions share
     /// method names, and a caller expects the dialect it created its task in.
     pub task_dialect: Option<Dialect>,
-    /// URIs of the extensions that are active, of those that the caller named.
+    /// URIs of the active extensions, among those that the caller requested.
     pub extensions: Vec<String>,
 }
 
@@ -150,6 +178,14 @@ impl<E> fmt::Debug for ReplyKind<E> {
 }
 
 /// Operation of a call, with its parameters.
+///
+/// ```
+/// use latimer_protocol::{ListTasksRequest, Operation, Request};
+///
+/// let request = Request::ListTasks(ListTasksRequest { page_size: Some(0), ..Default::default() });
+/// assert_eq!(request.operation(), Operation::ListTasks);
+/// assert_eq!(request.validate().map_err(|invalid| invalid.field), Err("pageSize".to_owned()));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// See [`Operation::SendMessage`].
@@ -275,7 +311,7 @@ pub enum Reply {
     PushConfig(TaskPushNotificationConfig),
     /// The webhooks of a task.
     PushConfigList(ListTaskPushNotificationConfigsResponse),
-    /// How many webhooks were removed.
+    /// Number of removed webhooks.
     PushConfigsDeleted(u32),
     /// A card.
     Card(Box<AgentCard>),

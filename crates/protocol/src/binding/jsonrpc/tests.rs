@@ -6,7 +6,7 @@ use crate::dialect::Dialect;
 use crate::error::ErrorKind;
 
 #[test]
-fn an_id_is_echoed_byte_for_byte() {
+fn request_id_is_echoed_byte_for_byte() {
     let texts =
         ["1", "\"1\"", "1.0", "-0", "1e400", "123456789012345678901", "\"\\u0041\\/\"", "\"✓\""];
     for text in texts.into_iter().chain(["null", "\"\""]) {

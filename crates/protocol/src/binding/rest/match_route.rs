@@ -25,7 +25,7 @@ pub struct RouteRequest<'a> {
     pub query: &'a str,
     /// Version that the client declared.
     pub declared: Option<Version>,
-    /// How to handle a request without a declared version.
+    /// Policy for requests without a declared version.
     pub version_policy: VersionPolicy,
 }
 

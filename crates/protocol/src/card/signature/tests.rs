@@ -185,7 +185,7 @@ fn signatures_verify_in_every_complete_card_format() {
 }
 
 #[test]
-fn one_valid_signature_is_enough() {
+fn card_with_one_valid_signature_verifies() {
     let key = SigningKey::from_jwk(&ed25519_jwk()).unwrap();
     let old = SigningKey::from_jwk(&p256_jwk()).unwrap();
     let mut card = card();

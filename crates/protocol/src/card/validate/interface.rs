@@ -1,6 +1,7 @@
 //! Checks of interfaces: URLs, bindings and versions.
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 
 use http::Uri;
 
@@ -186,9 +187,37 @@ pub(super) fn is_uri(text: &str) -> bool {
 /// `latimer_outbound::is_loopback_host` does, on which this crate cannot depend.
 fn is_loopback(url: &str) -> bool {
     let Ok(uri) = url.parse::<Uri>() else { return false };
-    let host = uri.host().unwrap_or_default().trim_end_matches('.');
-    match host.trim_matches(['[', ']']).parse::<std::net::IpAddr>() {
+    let host = uri.host().unwrap_or_default();
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let unbracketed = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
+    match unbracketed.parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),
         Err(_) => host.rsplit('.').next().is_some_and(|it| it.eq_ignore_ascii_case("localhost")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_hosts_are_recognized_in_every_spelling() {
+        for (url, want) in [
+            ("http://localhost:8080/a2a", true),
+            ("http://LocalHost/", true),
+            ("http://localhost./", true),
+            ("http://localhost../", false),
+            ("http://agent.localhost/", true),
+            ("http://127.0.0.2/", true),
+            ("http://127.0.0.1./", true),
+            ("http://[::1]:8080/", true),
+            ("http://[::ffff:127.0.0.1]/", true),
+            ("http://[::ffff:192.0.2.1]/", false),
+            ("http://192.0.2.1/", false),
+            ("http://localhost.example.com/", false),
+            ("http://notlocalhost/", false),
+        ] {
+            assert_eq!(is_loopback(url), want, "{url}");
+        }
     }
 }

@@ -37,7 +37,7 @@ pub struct CardProblem {
     pub pointer: String,
     /// Severity of the problem.
     pub severity: Severity,
-    /// What is wrong, and how to fix it.
+    /// Problem and its correction.
     pub message: String,
 }
 

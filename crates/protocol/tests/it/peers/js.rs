@@ -5,7 +5,7 @@ use latimer_protocol::{Dialect, Operation, Version};
 
 use super::Sdk;
 use super::change::ModelChange;
-use super::peer_leg::{MessageKind, PeerLeg};
+use super::sdk_round_trip::{MessageKind, SdkRoundTrip};
 use crate::field_coverage::Wire;
 
 /// Messages that the SDK lacks over 0.3.
@@ -46,31 +46,31 @@ const TIMES: &[ModelChange] = &[ModelChange::Times];
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
 fn js_v1_0_parses_latimer_output() {
     let mut sdk = Sdk::javascript(Version::V1_0);
-    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V1_0));
+    let json = SdkRoundTrip::new(&mut sdk, "json", Wire::Json(Dialect::V1_0));
     // Its codecs take `null` for absence.
     let limits = &[ModelChange::NullData];
-    let mut json = PeerLeg { inner_wire: Some(Wire::V1_0Protobuf), limits, ..json };
+    let mut json = SdkRoundTrip { inner_wire: Some(Wire::V1_0Protobuf), limits, ..json };
     json.check();
     json.check_errors();
     json.check_published_cards(CardFormat::V1_0);
-    let mut superset = PeerLeg::new(&mut sdk, "superset", Wire::Json(Dialect::V1_0));
+    let mut superset = SdkRoundTrip::new(&mut sdk, "superset", Wire::Json(Dialect::V1_0));
     superset.check_published_cards(CardFormat::Superset(TransitionHistory::NotRecorded));
-    let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V1_0Protobuf);
-    PeerLeg { limits: TIMES, losses: &[ModelChange::NoScopes], ..protobuf }.check();
+    let protobuf = SdkRoundTrip::new(&mut sdk, "protobuf", Wire::V1_0Protobuf);
+    SdkRoundTrip { limits: TIMES, losses: &[ModelChange::NoScopes], ..protobuf }.check();
 }
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
 fn js_v0_3_parses_latimer_output() {
     let mut sdk = Sdk::javascript(Version::V0_3);
-    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
+    let json = SdkRoundTrip::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
     // Its resolver mistakes a requirement of this name for another format.
-    let mut json = PeerLeg { limits: &[ModelChange::Schemes], ..json };
+    let mut json = SdkRoundTrip { limits: &[ModelChange::Schemes], ..json };
     json.check();
     json.check_errors();
     json.check_published_cards(CardFormat::V0_3(TransitionHistory::Recorded));
-    let proto_json = PeerLeg::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
-    let mut proto_json = PeerLeg {
+    let proto_json = SdkRoundTrip::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
+    let mut proto_json = SdkRoundTrip {
         inner_wire: Some(Wire::Json(Dialect::V0_3)),
         reply_dialect: Dialect::V0_3,
         over_http: true,
@@ -81,8 +81,9 @@ fn js_v0_3_parses_latimer_output() {
         ..proto_json
     };
     proto_json.check();
-    let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
+    let protobuf = SdkRoundTrip::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
     // It also encodes `null` as the number 0.
     let limits = &[ModelChange::Times, ModelChange::Nulls];
-    PeerLeg { unsupported: UNSUPPORTED_LISTS, limits, losses: PROTOBUF_LOSSES, ..protobuf }.check();
+    SdkRoundTrip { unsupported: UNSUPPORTED_LISTS, limits, losses: PROTOBUF_LOSSES, ..protobuf }
+        .check();
 }

@@ -7,9 +7,9 @@
 mod cards;
 mod change;
 mod js;
-mod peer_leg;
 mod python;
 mod samples;
+mod sdk_round_trip;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use latimer_protocol::{Dialect, Operation};
 
 use super::Sdk;
 use super::change::ModelChange;
-use super::peer_leg::{MessageKind, PeerLeg};
+use super::sdk_round_trip::{MessageKind, SdkRoundTrip};
 use crate::field_coverage::Wire;
 
 /// Messages that the 0.3 protobuf files lack before task lists were added.
@@ -42,33 +42,38 @@ const UNSUPPORTED_BODIES: &[(MessageKind, Operation, &str)] = &[
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
 fn python_v1_0_parses_latimer_output() {
     let mut sdk = Sdk::python("1.x");
-    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V1_0));
-    let mut json = PeerLeg { inner_wire: Some(Wire::V1_0Protobuf), ..json };
+    let json = SdkRoundTrip::new(&mut sdk, "json", Wire::Json(Dialect::V1_0));
+    let mut json = SdkRoundTrip { inner_wire: Some(Wire::V1_0Protobuf), ..json };
     json.check();
     json.check_errors();
     json.check_published_cards(CardFormat::V1_0);
-    let mut superset = PeerLeg::new(&mut sdk, "superset", Wire::Json(Dialect::V1_0));
+    let mut superset = SdkRoundTrip::new(&mut sdk, "superset", Wire::Json(Dialect::V1_0));
     superset.check_published_cards(CardFormat::Superset(TransitionHistory::NotRecorded));
-    PeerLeg::new(&mut sdk, "protobuf", Wire::V1_0Protobuf).check();
+    SdkRoundTrip::new(&mut sdk, "protobuf", Wire::V1_0Protobuf).check();
 }
 
 #[test]
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
 fn python_v0_3_parses_latimer_output() {
     let mut sdk = Sdk::python("0.3");
-    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
-    let mut json = PeerLeg { limits: &[ModelChange::KeyLocations, ModelChange::OAuth], ..json };
+    let json = SdkRoundTrip::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
+    let mut json =
+        SdkRoundTrip { limits: &[ModelChange::KeyLocations, ModelChange::OAuth], ..json };
     json.check();
     json.check_errors();
     json.check_published_cards(CardFormat::V0_3(TransitionHistory::Recorded));
-    let proto_json = PeerLeg::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
-    PeerLeg { inner_wire: Some(Wire::V0_3Protobuf), unsupported: UNSUPPORTED_BODIES, ..proto_json }
-        .check();
-    let card = PeerLeg::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
-    PeerLeg { limits: &[ModelChange::KeyLocations], losses: &[ModelChange::OAuth], ..card }
+    let proto_json = SdkRoundTrip::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
+    SdkRoundTrip {
+        inner_wire: Some(Wire::V0_3Protobuf),
+        unsupported: UNSUPPORTED_BODIES,
+        ..proto_json
+    }
+    .check();
+    let card = SdkRoundTrip::new(&mut sdk, "proto-json", Wire::Json(Dialect::V0_3Proto));
+    SdkRoundTrip { limits: &[ModelChange::KeyLocations], losses: &[ModelChange::OAuth], ..card }
         .check_card_replies("GetAgentCard");
-    let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
-    PeerLeg { unsupported: UNSUPPORTED_LISTS, losses: &[ModelChange::References], ..protobuf }
+    let protobuf = SdkRoundTrip::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
+    SdkRoundTrip { unsupported: UNSUPPORTED_LISTS, losses: &[ModelChange::References], ..protobuf }
         .check();
 }
 
@@ -76,13 +81,13 @@ fn python_v0_3_parses_latimer_output() {
 #[ignore = "needs the SDKs: scripts/test installs and runs them"]
 fn python_v0_2_parses_latimer_output() {
     let mut sdk = Sdk::python("0.2");
-    let json = PeerLeg::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
+    let json = SdkRoundTrip::new(&mut sdk, "json", Wire::Json(Dialect::V0_3));
     let limits = &[ModelChange::KeyLocations, ModelChange::OAuth, ModelChange::Security];
-    let mut json = PeerLeg { unsupported: UNSUPPORTED_EXTENDED_CARD, limits, ..json };
+    let mut json = SdkRoundTrip { unsupported: UNSUPPORTED_EXTENDED_CARD, limits, ..json };
     json.check();
     json.check_errors();
     json.check_published_cards(CardFormat::V0_3(TransitionHistory::Recorded));
-    let protobuf = PeerLeg::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
+    let protobuf = SdkRoundTrip::new(&mut sdk, "protobuf", Wire::V0_3Protobuf);
     // Members that the 0.3 protobuf file added to that of 0.2.
     let losses = &[
         ModelChange::References,
@@ -91,5 +96,5 @@ fn python_v0_2_parses_latimer_output() {
         ModelChange::Security,
         ModelChange::Icon,
     ];
-    PeerLeg { unsupported: UNSUPPORTED_LISTS, losses, ..protobuf }.check();
+    SdkRoundTrip { unsupported: UNSUPPORTED_LISTS, losses, ..protobuf }.check();
 }

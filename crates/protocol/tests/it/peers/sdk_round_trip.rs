@@ -21,7 +21,7 @@ use crate::protobuf::{
 
 /// Round trip through an SDK: Latimer encodes, the SDK decodes and encodes, Latimer decodes.
 #[derive(Debug)]
-pub(super) struct PeerLeg<'a> {
+pub(super) struct SdkRoundTrip<'a> {
     pub(super) sdk: &'a mut Sdk,
     /// Format that the SDK reads.
     pub(super) format: &'static str,
@@ -48,8 +48,8 @@ pub(super) enum MessageKind {
     Reply,
 }
 
-impl<'a> PeerLeg<'a> {
-    /// Creates a leg without SDK limits and losses.
+impl<'a> SdkRoundTrip<'a> {
+    /// Creates a round trip without SDK limits and losses.
     pub(super) fn new(sdk: &'a mut Sdk, format: &'static str, wire: Wire) -> Self {
         let reply_dialect = match wire {
             Wire::Json(dialect) => dialect,
