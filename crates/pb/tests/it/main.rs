@@ -6,7 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may panic")]
 
-use recorded::Recorded;
+use recorded::RecordedPackage;
 
 #[cfg(feature = "grpc")]
 mod grpc;
@@ -42,30 +42,30 @@ const ONLY_IN_GO: [&str; 15] = [
 
 #[test]
 fn bytes_of_the_1_0_sdk_survive_a_round_trip() {
-    sample::check(&v1::rows(), &Recorded::parse(V1));
+    sample::check(&v1::rows(), &RecordedPackage::parse(V1));
 }
 
 #[test]
 fn bytes_of_the_0_3_sdk_survive_a_round_trip() {
-    sample::check(&v0_3::rows(), &Recorded::parse(V0_3));
+    sample::check(&v0_3::rows(), &RecordedPackage::parse(V0_3));
 }
 
 #[test]
 fn bytes_of_error_details_survive_a_round_trip() {
-    sample::check(&rpc::rows(), &Recorded::parse(RPC));
+    sample::check(&rpc::rows(), &RecordedPackage::parse(RPC));
 }
 
 #[test]
 fn schema_matches_the_1_0_sdk() {
-    schema::check("lf.a2a.v1", &Recorded::parse(V1), &[]);
+    schema::check("lf.a2a.v1", &RecordedPackage::parse(V1), &[]);
 }
 
 #[test]
 fn schema_matches_the_0_3_sdks() {
-    schema::check("a2a.v1", &Recorded::parse(V0_3), &ONLY_IN_GO);
+    schema::check("a2a.v1", &RecordedPackage::parse(V0_3), &ONLY_IN_GO);
 }
 
 #[test]
 fn error_details_schema_matches_the_published_one() {
-    schema::check("google.rpc", &Recorded::parse(RPC), &[]);
+    schema::check("google.rpc", &RecordedPackage::parse(RPC), &[]);
 }

@@ -1,11 +1,11 @@
-//! Reader for the output of `record.py`.
+//! Recorded packages: the output of `record.py`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-/// Recorded package.
+/// Recorded protobuf package.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedPackage {
     pub(crate) messages: Vec<Message>,
     /// Full name and values of each enum; a value is `number name`.
     pub(crate) enums: Vec<(String, Vec<String>)>,
@@ -23,7 +23,7 @@ pub(crate) struct Message {
     pub(crate) samples: Vec<Vec<u8>>,
 }
 
-impl Recorded {
+impl RecordedPackage {
     pub(crate) fn parse(text: &str) -> Self {
         let file: Value = serde_json::from_str(text).unwrap();
         let enums = file["enums"].as_object().unwrap();

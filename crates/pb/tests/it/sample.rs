@@ -7,7 +7,7 @@ use latimer_pb::rpc::ErrorInfo;
 use prost::{Message, Name};
 use prost_types::{Any, Duration, Struct, Timestamp, Value, value::Kind};
 
-use crate::recorded::Recorded;
+use crate::recorded::RecordedPackage;
 
 /// Type whose value is derived from the name of its field.
 pub(crate) trait Sample: Sized {
@@ -37,7 +37,7 @@ impl Row {
 }
 
 /// Checks every recorded message. Each message must have exactly one row.
-pub(crate) fn check(rows: &[Row], recorded: &Recorded) {
+pub(crate) fn check(rows: &[Row], recorded: &RecordedPackage) {
     let mut rows: BTreeMap<&str, &Row> = rows.iter().map(|row| (row.name.as_str(), row)).collect();
     for message in &recorded.messages {
         let row = rows.remove(message.name.as_str());

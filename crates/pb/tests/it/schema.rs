@@ -8,12 +8,12 @@ use prost_types::{
     ServiceDescriptorProto, field_descriptor_proto::Label,
 };
 
-use crate::recorded::Recorded;
+use crate::recorded::RecordedPackage;
 
 const DESCRIPTORS: &[u8] = include_bytes!("../../src/generated/descriptor.bin");
 
 /// Asserts that a package contains the recorded schema and, in addition, exactly `extra`.
-pub(crate) fn check(package: &str, recorded: &Recorded, extra: &[&str]) {
+pub(crate) fn check(package: &str, recorded: &RecordedPackage, extra: &[&str]) {
     let generated = generated_lines(package);
     let expected = recorded_lines(recorded);
     let missing: Vec<_> = expected.difference(&generated).collect();
@@ -22,7 +22,7 @@ pub(crate) fn check(package: &str, recorded: &Recorded, extra: &[&str]) {
     assert_eq!(more, extra, "{package}: additions to the SDK");
 }
 
-fn recorded_lines(recorded: &Recorded) -> BTreeSet<String> {
+fn recorded_lines(recorded: &RecordedPackage) -> BTreeSet<String> {
     let mut lines: BTreeSet<String> = recorded.methods.iter().cloned().collect();
     for message in &recorded.messages {
         lines.insert(message.name.clone());
