@@ -26,10 +26,10 @@ pub(crate) fn keygen(args: &CardKeygen) -> Result<(), CliError> {
     match &args.out {
         Some(path) => {
             write_private(path, pem.reveal()).map_err(|error| write_error(path, &error))?;
-            output::print(&public.to_string());
+            output::print(&public.to_string())?;
         }
         None => {
-            output::print(pem.reveal().trim_end());
+            output::print(pem.reveal().trim_end())?;
             output::print_error(&public.to_string());
         }
     }
@@ -49,7 +49,7 @@ pub(crate) fn sign(args: &CardSign) -> Result<(), CliError> {
     let invalid = |error: String| CliError::usage(format!("{}: {error}", args.card.display()));
     let mut card = AgentCard::from_json(&card).map_err(|error| invalid(error.to_string()))?;
     card.sign(&key).map_err(|error| invalid(error.to_string()))?;
-    output::print(&format!("{:#}", card.to_json(CardFormat::V1_0)));
+    output::print(&format!("{:#}", card.to_json(CardFormat::V1_0)))?;
     Ok(())
 }
 
@@ -59,9 +59,8 @@ pub(crate) fn verify(args: &CardVerify) -> Result<(), CliError> {
     let card = read_card(&args.card)?;
     let verified = latimer_protocol::card::verify(&card, &keys, &VerifyPolicy::default())
         .map_err(|error| CliError::new(error.to_string()))?;
-    output::print(&format!("Card: {}", verified.card.name));
-    output::print(&format!("Signature: {} kid={}", verified.algorithm, verified.kid));
-    output::print("Result: verified");
+    let signature = format!("Signature: {} kid={}", verified.algorithm, verified.kid);
+    output::print(&format!("Card: {}\n{signature}\nResult: verified", verified.card.name))?;
     Ok(())
 }
 

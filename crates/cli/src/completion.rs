@@ -11,6 +11,6 @@ use crate::output;
 pub(crate) fn print(shell: Shell) -> Result<(), CliError> {
     let mut script = Vec::new();
     generate(shell, &mut Cli::command(), "latimer", &mut script);
-    output::print(String::from_utf8_lossy(&script).trim_end());
+    output::print(String::from_utf8_lossy(&script).trim_end())?;
     Ok(())
 }

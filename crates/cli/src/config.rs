@@ -32,7 +32,7 @@ pub(crate) fn check(args: &ConfigCheck) -> Result<(), CliError> {
     output::print(&match &loaded.file {
         Some(file) => format!("{}: ok", file.display()),
         None => "no configuration file: defaults are used".to_owned(),
-    });
+    })?;
     Ok(())
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn show(args: &ConfigShow) -> Result<(), CliError> {
     output::print(&match args.output {
         OutputFormat::Text => settings_text(&settings),
         OutputFormat::Json => settings_json(&settings)?,
-    });
+    })?;
     Ok(())
 }
 
@@ -54,10 +54,11 @@ pub(crate) fn hash_key() -> Result<(), CliError> {
     read.map_err(|error| CliError::new(format!("cannot read the key: {error}")))?;
     let key = input.trim_end_matches(['\r', '\n']);
     if key.is_empty() || key.trim() != key {
-        // HTTP strips spaces around a header value, so callers could not send such a key.
-        return Err(CliError::new("a key must not be empty, or start or end with a space"));
+        // HTTP strips spaces around a header value, so clients could not send such a key.
+        let error = CliError::new("the key is empty, or starts or ends with a space");
+        return Err(error.with_hint("remove the surrounding spaces"));
     }
-    output::print(&latimer_daemon::hash_key(key));
+    output::print(&latimer_daemon::hash_key(key))?;
     Ok(())
 }
 

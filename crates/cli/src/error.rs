@@ -5,6 +5,8 @@ use std::fmt;
 use latimer_daemon::config::ConfigError;
 use latimer_daemon::{OperatorError, StartError};
 
+use crate::output::StdoutError;
+
 /// Error of a command, with its exit code.
 #[derive(Debug)]
 pub(crate) struct CliError {
@@ -13,6 +15,8 @@ pub(crate) struct CliError {
     hint: Option<String>,
 }
 
+/// Success.
+const EXIT_SUCCESS: u8 = 0;
 /// Failure that a retry may overcome.
 const EXIT_FAILURE: u8 = 1;
 /// Invalid command line or configuration.
@@ -37,6 +41,12 @@ impl CliError {
         let message = "interrupted; unfinished turns continue with the next start";
         Self { exit_code: EXIT_INTERRUPTED, ..Self::new(message) }
     }
+
+    /// Returns whether the process prints this error. It exits with 0 and without a message if the
+    /// reader of its output has closed the pipe.
+    pub(crate) fn is_printed(&self) -> bool {
+        self.exit_code != EXIT_SUCCESS
+    }
 }
 
 impl fmt::Display for CliError {
@@ -46,6 +56,13 @@ impl fmt::Display for CliError {
             Some(hint) => write!(out, "\n  hint: {hint}"),
             None => Ok(()),
         }
+    }
+}
+
+impl From<StdoutError> for CliError {
+    fn from(error: StdoutError) -> Self {
+        let exit_code = if error.is_closed_pipe() { EXIT_SUCCESS } else { EXIT_FAILURE };
+        Self { exit_code, ..Self::new(error.to_string()) }
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn init(log: &LogConfig) {
     registry().with(layer.with_filter(targets.and(filter_fn(is_loggable)))).try_init().ok();
 }
 
-/// Whether a message may be logged, independent of the filter. Dependencies are limited to `info`:
+/// Returns whether a message may be logged, independent of the filter. Dependencies are limited to `info`:
 /// their debug messages contain addresses and headers, and thus secrets.
 fn is_loggable(metadata: &Metadata<'_>) -> bool {
     *metadata.level() <= Level::INFO || metadata.target().starts_with("latimer")

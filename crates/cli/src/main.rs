@@ -2,7 +2,7 @@
 //!
 //! | code | meaning |
 //! | --- | --- |
-//! | 0 | success |
+//! | 0 | success, also if the reader of standard output closes the pipe |
 //! | 1 | failure |
 //! | 2 | invalid command line or configuration: a retry cannot succeed |
 //! | 130 | interrupted twice |
@@ -24,18 +24,25 @@ use clap::Parser;
 
 use args::{CardCommand, Cli, Command, ConfigCommand, DeadLetterCommand, PushCommand};
 use error::CliError;
+use output::StdoutError;
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // Exits the process itself after a usage error, `--help` and `--version`.
-    let cli = Cli::parse();
-    match run(cli) {
+    let result = match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        Err(message) if message.use_stderr() => message.exit(),
+        // The text of `--help` or `--version`.
+        Err(text) => text.print().map_err(|error| StdoutError::new(error).into()),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::print_error(&error.to_string());
+            if error.is_printed() {
+                output::print_error(&error.to_string());
+            }
             ExitCode::from(error.exit_code)
         }
     }

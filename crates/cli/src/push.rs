@@ -21,7 +21,7 @@ pub(crate) fn list(args: &ListDeadLetters) -> Result<(), CliError> {
                 .map_err(|error| CliError::new(error.to_string()))?,
             OutputFormat::Text if dead_letters.is_empty() => "no dead letters".to_owned(),
             OutputFormat::Text => table(&dead_letters),
-        });
+        })?;
         Ok(())
     })
 }
@@ -30,10 +30,13 @@ pub(crate) fn list(args: &ListDeadLetters) -> Result<(), CliError> {
 pub(crate) fn replay(args: &DeadLetterSelection) -> Result<(), CliError> {
     build_runtime()?.block_on(async {
         let client = connect(&args.server)?;
-        let mut failed = 0;
+        // A write error is reported at the end: it does not exclude dead letters from the command.
+        let (mut failed, mut printed) = (0, Ok(()));
         for id in selected_ids(&client, args).await? {
             match client.replay_dead_letter(&id).await? {
-                ReplayOutcome::Delivered => output::print(&format!("{id}  delivered")),
+                ReplayOutcome::Delivered => {
+                    printed = printed.and(output::print(&format!("{id}  delivered")));
+                }
                 ReplayOutcome::Failed(reason) => {
                     failed += 1;
                     output::print_error(&format!("{id}  not delivered: {reason}"));
@@ -44,7 +47,8 @@ pub(crate) fn replay(args: &DeadLetterSelection) -> Result<(), CliError> {
                 }
             }
         }
-        fail_if_any(failed, "could not be delivered")
+        fail_if_any(failed, "could not be delivered")?;
+        Ok(printed?)
     })
 }
 
@@ -52,16 +56,18 @@ pub(crate) fn replay(args: &DeadLetterSelection) -> Result<(), CliError> {
 pub(crate) fn delete(args: &DeadLetterSelection) -> Result<(), CliError> {
     build_runtime()?.block_on(async {
         let client = connect(&args.server)?;
-        let mut failed = 0;
+        // A write error is reported at the end: it does not exclude dead letters from the command.
+        let (mut failed, mut printed) = (0, Ok(()));
         for id in selected_ids(&client, args).await? {
             if client.delete_dead_letter(&id).await? {
-                output::print(&format!("{id}  dropped"));
+                printed = printed.and(output::print(&format!("{id}  dropped")));
             } else {
                 failed += 1;
                 output::print_error(&format!("{id}  no such dead letter"));
             }
         }
-        fail_if_any(failed, "could not be dropped")
+        fail_if_any(failed, "could not be dropped")?;
+        Ok(printed?)
     })
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn serve(args: &Serve) -> Result<(), CliError> {
     let loaded = load(&request)?;
     if args.check {
         build_runtime()?.block_on(validate(&loaded.config))?;
-        output::print("ok");
+        output::print("ok")?;
         return Ok(());
     }
     run(&loaded)
@@ -102,7 +102,7 @@ fn run(loaded: &LoadedConfig) -> Result<(), CliError> {
             daemon = Daemon::start(&loaded.config) => daemon?,
             () = signals.shutdown_requested() => return Ok(()),
         };
-        output::print(&startup_summary(loaded, daemon.banner(), started));
+        print_summary(&startup_summary(loaded, daemon.banner(), started));
         signals.shutdown_requested().await;
         tokio::select! {
             () = daemon.shutdown() => Ok(()),
@@ -112,6 +112,14 @@ fn run(loaded: &LoadedConfig) -> Result<(), CliError> {
     // Drops the remaining futures, so that no child process is left running.
     runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
     result
+}
+
+/// Prints the startup summary. The server runs even if the summary cannot be printed.
+fn print_summary(summary: &str) {
+    match output::print(summary) {
+        Err(error) if !error.is_closed_pipe() => output::warn(error),
+        Ok(()) | Err(_) => {}
+    }
 }
 
 /// Formats the summary that is printed when the server is ready.

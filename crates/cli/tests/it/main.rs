@@ -12,6 +12,7 @@ mod cutting_proxy;
 mod documents;
 mod gateway;
 mod interop;
+mod output;
 mod program;
 mod push;
 mod restart;

@@ -57,6 +57,16 @@ impl TestDir {
         child.wait_with_output().unwrap().into()
     }
 
+    /// Runs a command with this standard output until it exits.
+    pub(crate) fn run_with_stdout(&self, args: &[&str], stdout: Stdio) -> CommandOutput {
+        self.spawn(args, stdout).wait_with_output().unwrap().into()
+    }
+
+    /// Starts a command with this standard output and a pipe as standard error.
+    pub(crate) fn spawn(&self, args: &[&str], stdout: Stdio) -> Child {
+        self.command(args).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
     /// Starts a server and waits until it is ready.
     pub(crate) fn serve(&self, args: &[&str]) -> ServerProcess {
         self.start(args, Stdio::piped())
