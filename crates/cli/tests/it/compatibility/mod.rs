@@ -1,7 +1,7 @@
-//! Interfaces that users depend on are unchanged: nothing in `before/`, the output of a previous
+//! Interfaces that users depend on are unchanged: nothing in `recorded/`, the output of a previous
 //! build, is missing. Additions are compatible.
 //!
-//! | file in `before/` | contents |
+//! | file in `recorded/` | contents |
 //! | --- | --- |
 //! | `flags.txt` | every subcommand, flag and argument in the help texts |
 //! | `metrics.txt`, `openmetrics.txt` | types, names and labels of all metrics, in both formats |
@@ -11,13 +11,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::program::{ServerProcess, TestDir};
 
-/// A server with the agents and limits that the files in `before/` were recorded with.
+/// A server with the agents and limits that the files in `recorded/` were recorded with.
 const CONFIG: &str = r#"
 listen = "127.0.0.1:0"
 
@@ -59,16 +59,16 @@ const COMMANDS: &[&str] = &[
     "completion",
 ];
 
-fn before(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests/it/compatibility/before", name].iter().collect()
+fn recorded_path(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests/it/compatibility/recorded", name].iter().collect()
 }
 
 fn recorded_lines(name: &str) -> BTreeSet<String> {
-    fs::read_to_string(before(name)).unwrap().lines().map(str::to_owned).collect()
+    fs::read_to_string(recorded_path(name)).unwrap().lines().map(str::to_owned).collect()
 }
 
 fn recorded_json(name: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(before(name)).unwrap()).unwrap()
+    serde_json::from_str(&fs::read_to_string(recorded_path(name)).unwrap()).unwrap()
 }
 
 /// Checks that nothing recorded is missing. Additions are compatible.
@@ -90,7 +90,7 @@ fn help_lists_the_recorded_flags() {
     assert_contains("help", &listed, &recorded_lines("flags.txt"));
 }
 
-/// Subcommands, flags and arguments of a help text: the first column below the headings.
+/// Returns subcommands, flags and arguments of a help text: the first column below the headings.
 fn entries(help: &str) -> impl Iterator<Item = &str> {
     let mut heading = "";
     help.lines().filter(|line| !line.is_empty()).filter_map(move |line| {
@@ -124,7 +124,7 @@ fn metrics_have_the_recorded_names_and_labels() {
     }
 }
 
-/// A `# TYPE` line as it is, and a sample as its name and label names.
+/// Returns a `# TYPE` line as it is, and a sample as its name and label names.
 fn metric(line: &str) -> Option<String> {
     if line.starts_with('#') {
         return line.starts_with("# TYPE").then(|| line.to_owned());
@@ -160,7 +160,7 @@ const DEFAULTS_BY_KIND: &[(&str, &[&str])] = &[
 #[test]
 fn every_configuration_key_has_the_recorded_effect() {
     let directory = TestDir::new();
-    fs::copy(before("every_key.toml"), directory.path("every_key.toml")).unwrap();
+    fs::copy(recorded_path("every_key.toml"), directory.path("every_key.toml")).unwrap();
     for (arguments, recorded) in [
         (&["config", "show", "-o", "json", "--config", "every_key.toml"][..], "every_key.json"),
         (&["config", "show", "-o", "json"], "defaults.json"),
@@ -170,13 +170,13 @@ fn every_configuration_key_has_the_recorded_effect() {
         let home = directory.path("").display().to_string();
         let shown = ran.stdout.replace(home.trim_end_matches('/'), "/home/user");
         let shown = settings(&serde_json::from_str(&shown).unwrap());
-        let before = settings(&without_other_kinds(recorded_json(recorded)));
-        assert_contains(recorded, &shown, &before);
+        let want = settings(&without_other_kinds(recorded_json(recorded)));
+        assert_contains(recorded, &shown, &want);
     }
 }
 
-/// Removes default values of keys that belong to another kind than that of their agent: the
-/// previous build listed them for agents of every kind.
+/// Removes default values of keys that belong to another kind than that of their agent. The previous
+/// build listed them for agents of every kind.
 fn without_other_kinds(recorded: Value) -> Value {
     let listed = recorded.as_array().unwrap();
     let value = |key: &str| listed.iter().find(|it| it["key"] == key).map(|it| &it["value"]);
@@ -193,17 +193,23 @@ fn without_other_kinds(recorded: Value) -> Value {
     listed.iter().filter(is_kept).cloned().collect()
 }
 
-/// Key, value and source of each effective setting.
+/// Returns key, value and source of each effective setting.
 fn settings(shown: &Value) -> BTreeSet<String> {
     shown.as_array().unwrap().iter().map(Value::to_string).collect()
 }
 
-#[test]
-fn database_of_the_previous_build_is_read_and_continued() {
+/// Returns a directory with the recorded database and the configuration that it was recorded with.
+fn dir_with_recorded_database() -> TestDir {
     let directory = TestDir::new().with_file("latimer.toml", CONFIG);
     for name in ["tasks.db", "tasks.db.key"] {
-        fs::copy(before(name), directory.path(name)).unwrap();
+        fs::copy(recorded_path(name), directory.path(name)).unwrap();
     }
+    directory
+}
+
+#[test]
+fn database_of_the_previous_build_is_read_and_continued() {
+    let directory = dir_with_recorded_database();
     let server = directory.serve(&["serve"]);
     assert!(server.startup_output.contains("1 task recovered"), "{}", server.startup_output);
     let recorded = recorded_json("expected.json");
@@ -225,7 +231,32 @@ fn database_of_the_previous_build_is_read_and_continued() {
     assert_eq!(webhook["url"], "http://127.0.0.1:9/gone?token=planted", "{webhook}");
 }
 
-/// The idempotency window of the recorded message is over: a resend is a new task.
+#[test]
+fn recorded_message_resent_in_time_returns_its_task() {
+    let directory = dir_with_recorded_database();
+    extend_idempotency_window(&directory.path("tasks.db"), ECHO_ROW);
+    let server = directory.serve(&["serve"]);
+    let resent = server.send_message("m-echo", "hello", false);
+    assert_eq!(resent, recorded_json("expected.json")["tasks"]["m-echo"]);
+}
+
+/// Row of the table `sent` with the idempotency record of the message `m-echo`.
+const ECHO_ROW: i64 = 1;
+
+/// Moves the expiry of an idempotency record to the year 2100. A record consists of a key of 16
+/// bytes, the expiry in milliseconds and the row of an event, both little-endian.
+fn extend_idempotency_window(database: &Path, row: i64) {
+    const YEAR_2100_MILLIS: i64 = 4_102_444_800_000;
+    let database = rusqlite::Connection::open(database).unwrap();
+    let select = "SELECT messages FROM sent WHERE place = ?1";
+    let mut record: Vec<u8> = database.query_row(select, [row], |it| it.get(0)).unwrap();
+    assert_eq!(record.len(), 32, "the row has one record");
+    record[16..24].copy_from_slice(&YEAR_2100_MILLIS.to_le_bytes());
+    let update = "UPDATE sent SET messages = ?1 WHERE place = ?2";
+    assert_eq!(database.execute(update, rusqlite::params![record, row]), Ok(1));
+}
+
+/// The idempotency window of the recorded message has expired: a resend creates a new task.
 fn check_resend(server: &ServerProcess, task: &Value) {
     let resent = server.send_message("m-echo", "hello", false);
     assert_ne!(resent["id"], task["id"]);
