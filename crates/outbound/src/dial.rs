@@ -14,7 +14,7 @@ pub trait Dial: fmt::Debug + Send + Sync + 'static {
     /// Connects to `address`. Dropping the future aborts the attempt.
     ///
     /// # Errors
-    /// When the connection cannot be established.
+    /// An I/O error if the connection cannot be established.
     async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream>;
 }
 

@@ -37,7 +37,7 @@ pub trait Resolve: fmt::Debug + Send + Sync + 'static {
     /// Returns all addresses of the host `name`.
     ///
     /// # Errors
-    /// When the name has no address, or the lookup fails or times out.
+    /// An I/O error if the name has no address, or the lookup fails or times out.
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 

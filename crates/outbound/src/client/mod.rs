@@ -224,7 +224,6 @@ impl HttpClient {
 
     /// Parses and checks the URL of a request, without resolving its host name.
     fn checked_target(&self, uri: &Uri) -> Result<Target, Forbidden> {
-        // A poisoned lock is harmless: the value is replaced in one assignment.
         let mut last_target = self.last_target.lock();
         if let Some((_, target)) = last_target.as_ref().filter(|(last_uri, _)| last_uri == uri) {
             return Ok(target.clone());

@@ -6,7 +6,7 @@ use latimer_outbound::{Forbidden, Guard, RequestError, Rules};
 use crate::support::{Harness, Listener, StubResponse, allow_only};
 
 #[tokio::test]
-async fn the_public_internet_is_dialed_over_https() {
+async fn public_https_addresses_are_dialed() {
     let harness = Harness::new(Rules::default());
     harness.resolver.set("public.test", &[&["93.184.216.34", "2606:2800:220:1::1"]]);
     for (url, want) in [

@@ -195,7 +195,7 @@ async fn loopback_rule_does_not_allow_private_networks() {
 
 /// Rules for all networks do not allow metadata services.
 #[tokio::test]
-async fn metadata_is_never_allowed() {
+async fn metadata_hosts_are_rejected_despite_allow_rules() {
     let harness = Harness::new(allow_only(["0.0.0.0/0", "::/0", "rebound.test:80"]));
     harness.resolver.set("rebound.test", &[&["169.254.169.254"]]);
     for host in [

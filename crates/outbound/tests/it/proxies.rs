@@ -10,14 +10,14 @@ const CHILD: &str = "LATIMER_TEST_CHILD";
 
 /// Runs itself again in a child process whose environment contains proxy settings.
 #[tokio::test(flavor = "multi_thread")]
-async fn proxies_of_the_environment_are_not_used() {
+async fn environment_proxy_settings_are_ignored() {
     if std::env::var_os(CHILD).is_some() {
         return call().await;
     }
     let proxy = Listener::start(|_| StubResponse::text("proxy")).await;
     let url = format!("http://{}", proxy.address);
     let mut child = Command::new(std::env::current_exe().expect("this program"));
-    child.args(["--exact", "proxies::proxies_of_the_environment_are_not_used"]).env(CHILD, "1");
+    child.args(["--exact", "proxies::environment_proxy_settings_are_ignored"]).env(CHILD, "1");
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
         child.env(name, &url).env(name.to_lowercase(), &url);
     }

@@ -26,7 +26,7 @@ async fn dns_change_to_internal_address_after_check_is_rejected() {
 /// The checked addresses are those that are dialed, so a change between check and dialing has no
 /// effect.
 #[tokio::test]
-async fn a_name_is_resolved_once_for_a_connection() {
+async fn name_is_resolved_once_per_connection() {
     let harness = Harness::new(Rules::default());
     harness.resolver.set("rebinding.test", &[&[PUBLIC], &["127.0.0.1"]]);
     let failure = harness.post("https://rebinding.test/hook").await.unwrap_err();

@@ -36,7 +36,7 @@ async fn same_origin_redirect_preserves_request() {
 }
 
 #[tokio::test]
-async fn a_post_never_becomes_a_get() {
+async fn post_redirect_that_changes_method_is_rejected() {
     for status in [301, 302, 303] {
         let listener = Listener::start(move |_| StubResponse::redirect(status, "/b")).await;
         let failure = harness().post(&listener.url("/a")).await.unwrap_err();

@@ -19,7 +19,7 @@ pub(super) struct TlsSettings {}
 #[non_exhaustive]
 pub enum InvalidTls {}
 
-/// Rejects HTTPS.
+/// TLS connector that rejects HTTPS.
 pub(super) struct Tls;
 
 impl Tls {
@@ -34,7 +34,7 @@ impl Tls {
     /// Returns a new connection unchanged.
     ///
     /// # Errors
-    /// When the target's scheme is HTTPS.
+    /// [`io::ErrorKind::Unsupported`] if the target's scheme is HTTPS.
     pub(super) async fn connect(&self, target: &Target, stream: TcpStream) -> io::Result<Stream> {
         match target.scheme() {
             Scheme::Http => Ok(stream),

@@ -69,8 +69,12 @@ pub enum InvalidTls {
         /// Underlying error.
         source: BoxError,
     },
-    /// The client certificate or key is not valid PEM, or they do not match.
-    #[error("invalid client certificate or key: expected a URL and PEM of both")]
+    /// The URL of the client certificate is invalid, the certificate chain or key is not valid PEM,
+    /// or the key does not match the certificate.
+    #[error(
+        "invalid client certificate: expected the URL of a server, and a certificate chain and its \
+         key as PEM"
+    )]
     Identity {
         /// Underlying error.
         source: BoxError,
@@ -159,15 +163,11 @@ fn server_name(host: &Host) -> io::Result<ServerName<'static>> {
 fn load_roots(root_pems: &[Vec<u8>]) -> Result<RootCertStore, InvalidTls> {
     let native = rustls_native_certs::load_native_certs();
     for error in &native.errors {
-        tracing::warn!(%error, "root certificate of the operating system cannot be read");
+        tracing::warn!(%error, "system root certificate unreadable");
     }
     let mut roots = RootCertStore::empty();
     let (_, unusable) = roots.add_parsable_certificates(native.certs);
-    tracing::debug!(
-        usable = roots.len(),
-        unusable,
-        "loaded root certificates of the operating system"
-    );
+    tracing::debug!(usable = roots.len(), unusable, "system root certificates loaded");
     for pem in root_pems {
         let invalid = |source: BoxError| InvalidTls::Roots { source };
         for certificate in certificates(pem).map_err(invalid)? {
