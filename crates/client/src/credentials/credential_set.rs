@@ -18,7 +18,7 @@ pub struct CredentialSet {
     pub api_key: Option<Secret>,
     /// A token for the `Authorization` header.
     pub bearer: Option<Secret>,
-    /// A user and a password.
+    /// A user name and a password.
     pub basic: Option<(String, Secret)>,
     /// Tokens of a user who has logged in.
     pub tokens: Option<TokenSource>,
@@ -26,7 +26,10 @@ pub struct CredentialSet {
     pub oauth_client: Option<OAuthClient>,
 }
 
-/// What a selection depends on beside the card.
+/// Advice for a scheme whose tokens only a user can obtain.
+pub(super) const LOGIN_REQUIRED: &str = "log in as a user and set the resulting tokens (`tokens`)";
+
+/// Inputs of a selection other than the card.
 pub(crate) struct SelectionContext<'a> {
     /// HTTP client for requests to authorization servers.
     pub(crate) http: &'a Http,
@@ -37,7 +40,7 @@ pub(crate) struct SelectionContext<'a> {
 }
 
 impl CredentialSet {
-    /// Returns the credentials for a card; none if it requires none.
+    /// Returns credentials that satisfy a card; `None` if it requires none.
     pub(crate) async fn select(
         &self,
         card: &AgentCard,
@@ -59,6 +62,8 @@ impl CredentialSet {
         Err(Error::NoCredentials(reasons.join("; ")))
     }
 
+    /// Returns the combined credentials for all schemes of a requirement, or the reason why one of
+    /// the schemes cannot be satisfied.
     async fn satisfy(
         &self,
         requirement: &SecurityRequirement,
@@ -68,17 +73,17 @@ impl CredentialSet {
         let mut combined = Credentials::empty();
         for (name, scopes) in &requirement.schemes {
             let Some(scheme) = card.security_schemes.get(name) else {
-                return Ok(Err(format!("the card does not define the scheme {name:?}")));
+                return Ok(Err(format!("scheme {name:?}: the card does not define it")));
             };
             match self.satisfy_scheme(scheme, scopes, context).await? {
                 Ok(credentials) => combined = combined.with(credentials),
-                Err(missing) => return Ok(Err(format!("{name:?} needs {missing}"))),
+                Err(missing) => return Ok(Err(format!("scheme {name:?}: {missing}"))),
             }
         }
         Ok(Ok(combined))
     }
 
-    /// Returns the credentials for one scheme, or what is missing.
+    /// Returns the credentials for one scheme, or the advice for setting what is missing.
     async fn satisfy_scheme(
         &self,
         scheme: &SecurityScheme,
@@ -93,16 +98,19 @@ impl CredentialSet {
                     _ => ApiKeyLocation::Header,
                 };
                 let key = self.api_key.clone();
-                key.map(|key| Credentials::api_key(location, &it.name, key)).ok_or("an API key")
+                key.map(|key| Credentials::api_key(location, &it.name, key))
+                    .ok_or("set an API key (`api_key`)")
             }
             SecurityScheme::HttpAuth(it) if it.scheme.eq_ignore_ascii_case("basic") => {
                 let basic = self.basic.as_ref();
-                basic.map(|(user, password)| Credentials::basic(user, password)).ok_or("a password")
+                basic
+                    .map(|(user, password)| Credentials::basic(user, password))
+                    .ok_or("set a user and a password (`basic`)")
             }
             SecurityScheme::HttpAuth(it) if it.scheme.eq_ignore_ascii_case("bearer") => {
-                self.existing_token().ok_or("a bearer token")
+                self.existing_token().ok_or("set a bearer token (`bearer` or `tokens`)")
             }
-            SecurityScheme::HttpAuth(_) => Err("an unknown HTTP authentication scheme"),
+            SecurityScheme::HttpAuth(_) => Err("its HTTP authentication is not supported"),
             SecurityScheme::OpenIdConnect(_) | SecurityScheme::OAuth2(_) => {
                 match self.existing_token() {
                     Some(token) => Ok(token),
@@ -110,7 +118,7 @@ impl CredentialSet {
                 }
             }
             SecurityScheme::MutualTls(_) if context.has_certificate => Ok(Ok(Credentials::empty())),
-            SecurityScheme::MutualTls(_) => Err("a client certificate"),
+            SecurityScheme::MutualTls(_) => Err("set a client certificate"),
         };
         result.map_or_else(|missing| Ok(Err(missing)), |it| it.map(Ok))
     }
@@ -133,10 +141,11 @@ impl CredentialSet {
         if let SecurityScheme::OAuth2(it) = scheme
             && !matches!(it.flows, OAuthFlows::ClientCredentials(_))
         {
-            return Err("a user who logs in");
+            return Err(LOGIN_REQUIRED);
         }
         let client = self.oauth_client.clone();
-        let client = client.ok_or("a token or an OAuth client")?;
+        let client = client
+            .ok_or("set an OAuth client (`oauth_client`) or a token (`tokens` or `bearer`)")?;
         client.request_tokens(context.http, scheme, scopes, context.origin).await
     }
 }

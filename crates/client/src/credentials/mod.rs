@@ -53,14 +53,14 @@ enum Credential {
     Token(TokenSource),
 }
 
-/// Where an API key is sent.
+/// Part of a request that carries an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiKeyLocation {
-    /// In a header.
+    /// A header.
     Header,
-    /// In the query of the URL. gRPC has no query.
+    /// The query of the URL. gRPC has no query.
     Query,
-    /// In a cookie.
+    /// A cookie.
     Cookie,
 }
 

@@ -106,12 +106,13 @@ impl CodeFlow {
             ("redirect_uri", &*login.redirect_uri),
             ("code_verifier", login.verifier.reveal()),
         ];
-        let token = self.server.request_token(&form).await?;
+        let token = self.server.request_token(&form).await;
+        let token = token.map_err(|error| self.server.token_request_error(error))?;
         Ok(TokenSource::from_login(self.server.clone(), token))
     }
 
-    /// Runs a login on this machine. Calls `open` with the URL to show to the user, and receives
-    /// the redirect on a port of this machine.
+    /// Runs a login on this machine. Calls `open_browser` with the URL to show to the user, and
+    /// receives the redirect on a port of this machine.
     ///
     /// # Errors
     /// [`Error::NoCredentials`] if the login is denied, its redirect cannot be received, or it is

@@ -25,7 +25,7 @@ pub struct DeviceFlow {
     device_url: String,
 }
 
-/// What to show to the user.
+/// Instructions to show to the user.
 #[derive(Clone, Debug, Deserialize)]
 pub struct DevicePrompt {
     /// Page to open.
@@ -66,7 +66,8 @@ impl DeviceFlow {
         // Section 3.1 requires the client id in the form, even if a header has it.
         let mut form = vec![("client_id", self.server.client().client_id.as_str())];
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
-        Ok(self.server.post_form(&self.device_url, &form).await?)
+        let prompt = self.server.post_form(&self.device_url, &form).await;
+        prompt.map_err(|error| error.into_client_error(&self.device_url))
     }
 
     /// Waits until the user has entered the code. Increases the interval while the server does not
@@ -91,11 +92,13 @@ impl DeviceFlow {
                     interval.saturating_add(SLOW_DOWN_STEP)
                 }
                 TokenError::Denied { code, .. } if code == "authorization_pending" => interval,
-                TokenError::Denied { .. } | TokenError::Other(_) => return Err(error.into()),
+                TokenError::Denied { .. } | TokenError::LoginExpired | TokenError::Other(_) => {
+                    return Err(self.server.token_request_error(error));
+                }
             };
             if Instant::now() >= deadline {
                 return Err(match error {
-                    TokenError::Transient(_) => error.into(),
+                    TokenError::Transient(_) => self.server.token_request_error(error),
                     _ => Error::NoCredentials("the login was not finished in time".into()),
                 });
             }
@@ -104,6 +107,9 @@ impl DeviceFlow {
 }
 
 /// Doubles the interval after a request that the server did not answer (section 3.5).
+///
+/// [`Backoff`](latimer_outbound::Backoff) computes a delay from the number of the attempt. Here
+/// `slow_down` responses add five seconds in between, so the next delay follows from the last one.
 fn next_backoff(interval: Duration) -> Duration {
     let doubled = interval.saturating_mul(2).clamp(MIN_BACKOFF, MAX_BACKOFF);
     interval.max(doubled)

@@ -1,4 +1,4 @@
-//! OAuth 2.0 without the feature `oauth`: no tokens are requested.
+//! Stub without the feature `oauth`: the client requests no tokens.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use latimer_protocol::card::SecurityScheme;
 use super::Credentials;
 use crate::error::Error;
 
-/// The registration with an authorization server; none exists without the feature `oauth`.
+/// Registration with an authorization server. Cannot be created without the feature `oauth`.
 #[derive(Clone, Debug)]
 pub struct OAuthClient(Infallible);
 
@@ -30,7 +30,7 @@ impl OAuthClient {
     }
 }
 
-/// A source of tokens; none exists without the feature `oauth`.
+/// Source of access tokens. Cannot be created without the feature `oauth`.
 #[derive(Clone, Debug)]
 pub struct TokenSource(Infallible);
 

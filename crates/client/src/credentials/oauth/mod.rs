@@ -3,11 +3,11 @@
 //! A program without a user obtains tokens with its own credentials
 //! ([`TokenSource::client_credentials`]). A user logs in with a browser on this machine
 //! ([`CodeFlow`]) or on another device ([`DeviceFlow`]). All three result in a [`TokenSource`],
-//! which renews tokens that expire. An [`OAuthProvider`] has the endpoints of a server, from its
+//! which renews tokens that expire. An [`OAuthProvider`] holds the endpoints of a server, from its
 //! metadata or from a card. [`SavedTokens`] restore a login in a later process.
 //!
-//! The few forms are implemented here rather than with a library, so that all requests use the
-//! guarded HTTP client and concurrent callers share one renewal.
+//! No OAuth library is used: the forms are few, all requests must use the guarded HTTP client, and
+//! concurrent callers must share one renewal.
 //!
 //! | module | content |
 //! | --- | --- |

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::code::CodeFlow;
 use super::device::DeviceFlow;
-use super::server::{AuthorizationServer, OAuthClient, SecretLocation};
+use super::server::{AuthorizationServer, OAuthClient, SecretLocation, display_origin};
 use crate::error::Error;
 use crate::transport::parse_origin;
 
@@ -34,16 +34,16 @@ pub struct OAuthProvider {
     pub authorization_url: Option<String>,
     /// Device authorization endpoint.
     pub device_url: Option<String>,
-    /// Supported grants; empty if the server lists none, which means any.
+    /// Supported grants; `None` if the server lists none, which means any.
     pub(super) supported_grants: Option<Vec<String>>,
     pub(super) secret_location: SecretLocation,
-    pub(super) trust_source: TrustSource,
+    pub(super) endpoint_source: EndpointSource,
 }
 
-/// Who named an authorization server.
+/// Source of the endpoints of an authorization server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TrustSource {
-    /// The caller, who trusts it.
+pub(super) enum EndpointSource {
+    /// The caller, who trusts the server.
     Caller,
     /// A card, which is untrusted.
     Card,
@@ -53,11 +53,14 @@ impl OAuthProvider {
     /// Fetches the metadata of a server.
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] if there are none, or if the issuer in them does not belong to the
-    /// URL. If the URL does not contain the issuer, both must have the same origin.
+    /// [`Error::NoCredentials`] if there is none, or if its issuer does not belong to the URL. If the
+    /// URL does not contain the issuer, both must have the same origin.
     pub async fn discover(http: &Http, url: &str) -> Result<Self, Error> {
         let metadata_error = |problem: &dyn std::fmt::Display| {
-            Error::NoCredentials(format!("the authorization server: {problem}"))
+            let origin = display_origin(url);
+            Error::NoCredentials(format!(
+                "the authorization server {origin} cannot be used: {problem}"
+            ))
         };
         let request =
             Request::get(url).header(ACCEPT, HeaderValue::from_static("application/json"));
@@ -72,10 +75,10 @@ impl OAuthProvider {
             return Err(metadata_error(&format_args!("it has no metadata, HTTP status {status}")));
         }
         let parsed = serde_json::from_slice::<ServerMetadata>(response.body());
-        let metadata = parsed.map_err(|_| metadata_error(&"its metadata are invalid"))?;
-        // Otherwise a server could pass itself off as another issuer.
+        let metadata = parsed.map_err(|_| metadata_error(&"its metadata is invalid"))?;
+        // Otherwise a server could impersonate another issuer.
         if !issuer_matches_url(url, &metadata.issuer) {
-            return Err(metadata_error(&"its metadata name another issuer"));
+            return Err(metadata_error(&"its metadata names another issuer"));
         }
         Ok(metadata.into())
     }
@@ -99,7 +102,7 @@ impl OAuthProvider {
         let login_url = self
             .authorization_url
             .as_deref()
-            .ok_or_else(|| missing_feature_error("authorization endpoint"))?;
+            .ok_or_else(|| self.missing_endpoint_error("authorization endpoint"))?;
         self.check_trusted(login_url, &client)?;
         Ok(CodeFlow::new(self.server(http, client), login_url))
     }
@@ -112,7 +115,7 @@ impl OAuthProvider {
         let url = self
             .device_url
             .as_deref()
-            .ok_or_else(|| missing_feature_error("device authorization endpoint"))?;
+            .ok_or_else(|| self.missing_endpoint_error("device authorization endpoint"))?;
         self.check_trusted(url, &client)?;
         Ok(DeviceFlow::new(self.server(http, client), url))
     }
@@ -126,16 +129,21 @@ impl OAuthProvider {
         let untrusted =
             [login_url, &self.token_url].into_iter().find(|url| !client.trusts(url, None));
         let Some(untrusted) =
-            untrusted.filter(|_| self.trust_source != TrustSource::Caller && !is_same_origin)
+            untrusted.filter(|_| self.endpoint_source != EndpointSource::Caller && !is_same_origin)
         else {
             return Ok(());
         };
-        let origin = parse_origin(untrusted).unwrap_or_else(|| "an invalid URL".into());
+        let origin = display_origin(untrusted);
         let problem =
             format!("the card names the authorization server {origin}, which is not trusted");
         Err(Error::NoCredentials(format!(
-            "{problem}: if you trust it, add it to `trusted_servers` of the client"
+            "{problem}: if you trust it, add it to `trusted_servers` of the OAuth client"
         )))
+    }
+
+    fn missing_endpoint_error(&self, endpoint: &str) -> Error {
+        let origin = display_origin(&self.token_url);
+        Error::NoCredentials(format!("the authorization server {origin} has no {endpoint}"))
     }
 
     /// Returns whether the server supports a grant.
@@ -146,11 +154,7 @@ impl OAuthProvider {
     }
 }
 
-fn missing_feature_error(feature: &str) -> Error {
-    Error::NoCredentials(format!("the authorization server: it has no {feature}"))
-}
-
-/// Metadata as the server sends them.
+/// Metadata as the server sends it.
 #[derive(Deserialize)]
 struct ServerMetadata {
     issuer: String,
@@ -173,7 +177,7 @@ impl From<ServerMetadata> for OAuthProvider {
             device_url: metadata.device_authorization_endpoint,
             supported_grants: metadata.grant_types_supported,
             secret_location: if uses_form { SecretLocation::Form } else { SecretLocation::Header },
-            trust_source: TrustSource::Caller,
+            endpoint_source: EndpointSource::Caller,
         }
     }
 }
@@ -192,8 +196,8 @@ fn issuer_matches_url(url: &str, issuer: &str) -> bool {
     }
 }
 
-/// Returns the well-known URLs of an issuer: below its path, and between its host and its path (RFC
-/// 8414, section 3.1).
+/// Well-known paths of metadata. OpenID Connect appends one to the issuer; RFC 8414, section 3.1,
+/// inserts one between the host and the path of the issuer.
 const WELL_KNOWN_PATHS: [&str; 2] =
     ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"];
 

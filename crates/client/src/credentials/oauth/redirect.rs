@@ -1,11 +1,15 @@
 //! Receiver of the redirect of a login.
+//!
+//! The HTTP reader is written by hand: a login needs only the request line of one GET request from a
+//! browser on this machine, with limits for its size and time. An HTTP library would add a server to
+//! the dependencies of the client.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use http::Uri;
-use latimer_protocol::Secret;
+use latimer_protocol::{Secret, truncate_for_display};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
@@ -20,6 +24,8 @@ const BROWSER_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONNECTIONS: usize = 100;
 /// Maximum size of a request, in bytes.
 const MAX_REQUEST_BYTES: u64 = 16 * 1024;
+/// Maximum length of the server's reason for a denial in an error.
+const MAX_REASON_CHARS: usize = 64;
 
 /// Default redirect URI.
 const DEFAULT_REDIRECT_URI: &str = "http://127.0.0.1/callback";
@@ -28,7 +34,7 @@ const LOGIN_DONE_MESSAGE: &str = "You are logged in. This page can be closed.";
 const LOGIN_DENIED_MESSAGE: &str = "The login was denied. This page can be closed.";
 const UNKNOWN_PAGE_MESSAGE: &str = "This page belongs to no login.";
 
-/// A port of this machine that waits for the redirect of a login.
+/// Listener on a loopback port that waits for the redirect of a login.
 pub(super) struct LoopbackListener {
     listener: TcpListener,
     uri: String,
@@ -57,8 +63,8 @@ impl LoopbackListener {
     /// an error page.
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] if the login is denied, the port fails, or [`MAX_CONNECTIONS`]
-    /// connections brought no redirect.
+    /// [`Error::NoCredentials`] if the login is denied, the port fails, or none of
+    /// [`MAX_CONNECTIONS`] connections is the redirect.
     pub(super) async fn wait_for_code(self, state: &str) -> Result<Secret, Error> {
         for _ in 0..MAX_CONNECTIONS {
             let mut stream = match self.listener.accept().await {
@@ -74,7 +80,7 @@ impl LoopbackListener {
             }
         }
         Err(Error::NoCredentials(format!(
-            "{MAX_CONNECTIONS} connections to {} brought no redirect of the login",
+            "none of {MAX_CONNECTIONS} connections to {} is the redirect of the login: log in again",
             self.uri
         )))
     }
@@ -97,7 +103,7 @@ impl LoopbackListener {
         }
         respond(stream, "200 OK", LOGIN_DENIED_MESSAGE).await;
         let reason = query_parameter("error").unwrap_or_else(|| "no reason given".into());
-        let reason: String = reason.chars().filter(|it| !it.is_control()).take(64).collect();
+        let reason = truncate_for_display(&reason, MAX_REASON_CHARS);
         Some(Err(Error::NoCredentials(format!("the login was denied: {reason}"))))
     }
 }
@@ -108,7 +114,7 @@ fn is_connection_error(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-/// A redirect URI of this machine.
+/// A redirect URI with a loopback host.
 #[derive(Debug)]
 struct RedirectUri {
     /// As configured: authorization servers compare the strings.
@@ -140,7 +146,7 @@ impl RedirectUri {
         Ok(Self { original: text.to_owned(), host, address, port, path })
     }
 
-    /// Returns the URI, with the port that is listened on.
+    /// Returns the URI with the port of the listener.
     fn with_port(&self, port: u16) -> String {
         match self.port {
             Some(_) => self.original.clone(),
@@ -149,7 +155,7 @@ impl RedirectUri {
     }
 }
 
-/// Reads the target of a request.
+/// Reads a request and returns its URL; `None` if it is not a valid GET request.
 async fn read_request_url(stream: &mut TcpStream) -> Option<Url> {
     let mut bytes = Vec::new();
     let mut limited = stream.take(MAX_REQUEST_BYTES);
@@ -218,9 +224,9 @@ mod tests {
             ("http://[::1]:8912", Some("http://[::1]:8912")),
             ("http://[::1]/", Some("http://[::1]:7/")),
             ("https://127.0.0.1:8912/", None),
-            ("http://us.example/back", None),
+            ("http://app.example/back", None),
             ("http://0.0.0.0:8912/", None),
-            ("http://us@127.0.0.1:8912/", None),
+            ("http://user@127.0.0.1:8912/", None),
             ("http://127.0.0.1:8912/?a=b", None),
             ("/callback", None),
         ] {

@@ -5,13 +5,14 @@ use latimer_protocol::card::SecurityScheme;
 
 use super::{OAuthClient, OAuthProvider, TokenSource};
 use crate::credentials::Credentials;
+use crate::credentials::credential_set::LOGIN_REQUIRED;
 
 impl OAuthClient {
     /// Returns tokens of the client credentials grant, from a server that may receive the secret for
     /// an agent at this origin.
     ///
     /// # Errors
-    /// What the credential set lacks.
+    /// Advice for setting what is missing.
     pub(in crate::credentials) async fn request_tokens(
         mut self,
         http: &Http,
@@ -20,14 +21,18 @@ impl OAuthClient {
         agent_origin: Option<&str>,
     ) -> Result<Credentials, &'static str> {
         let provider = OAuthProvider::from_scheme(http, scheme).await.map_err(|error| {
-            tracing::warn!(%error, "authorization server of a card cannot be used");
-            "an authorization server with metadata"
+            tracing::warn!(%error, "authorization server rejected");
+            "its authorization server has no usable metadata (see the log): set a token (`tokens` or \
+             `bearer`)"
         })?;
         if !provider.supports_grant("client_credentials") {
-            return Err("a user who logs in");
+            return Err(LOGIN_REQUIRED);
         }
         if !self.trusts(&provider.token_url, agent_origin) {
-            return Err("an authorization server that may receive the client's secret");
+            return Err(
+                "its authorization server is not trusted with the client secret: add it to \
+                 `trusted_servers` of the OAuth client",
+            );
         }
         if self.scopes.is_empty() {
             self.scopes = scopes.to_vec();

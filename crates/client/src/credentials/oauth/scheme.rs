@@ -4,7 +4,7 @@ use latimer_outbound::HttpClient as Http;
 use latimer_protocol::card::{OAuth2SecurityScheme, OAuthFlows, SecurityScheme};
 
 use super::device;
-use super::provider::{OAuthProvider, TrustSource};
+use super::provider::{EndpointSource, OAuthProvider};
 use super::server::SecretLocation;
 use crate::error::Error;
 
@@ -29,8 +29,8 @@ impl OAuthProvider {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoCredentials`] if the scheme does not use an authorization server, or neither it
-    /// nor the server's metadata contain the required endpoints.
+    /// [`Error::NoCredentials`] if the scheme does not use an authorization server, or neither the
+    /// scheme nor the server's metadata contains the required endpoints.
     pub async fn from_scheme(http: &Http, scheme: &SecurityScheme) -> Result<Self, Error> {
         let provider = match scheme {
             SecurityScheme::OpenIdConnect(it) => {
@@ -44,7 +44,7 @@ impl OAuthProvider {
                 return Err(Error::NoCredentials(problem.into()));
             }
         };
-        Ok(Self { trust_source: TrustSource::Card, ..provider })
+        Ok(Self { endpoint_source: EndpointSource::Card, ..provider })
     }
 
     async fn from_flow(http: &Http, scheme: &OAuth2SecurityScheme) -> Result<Self, Error> {
@@ -72,7 +72,7 @@ impl OAuthProvider {
 
 const CLIENT_CREDENTIALS: &str = "client_credentials";
 
-/// Endpoints of a flow; empty if the card omits them.
+/// Creates the provider of a flow. Its token URL is empty if the card omits it.
 fn provider_from_flow(flows: &OAuthFlows) -> Result<OAuthProvider, Error> {
     let provider = |grant: &str, token_url: &str| OAuthProvider {
         token_url: token_url.to_owned(),
@@ -80,7 +80,7 @@ fn provider_from_flow(flows: &OAuthFlows) -> Result<OAuthProvider, Error> {
         device_url: None,
         supported_grants: Some(vec![grant.to_owned()]),
         secret_location: SecretLocation::default(),
-        trust_source: TrustSource::Card,
+        endpoint_source: EndpointSource::Card,
     };
     match flows {
         OAuthFlows::ClientCredentials(it) => Ok(provider(CLIENT_CREDENTIALS, &it.token_url)),
@@ -99,7 +99,7 @@ fn provider_from_flow(flows: &OAuthFlows) -> Result<OAuthProvider, Error> {
     }
 }
 
-/// Returns a URL if it is valid.
+/// Returns a URL unless it is empty.
 fn non_empty(url: &str) -> Option<String> {
     (!url.is_empty()).then(|| url.to_owned())
 }

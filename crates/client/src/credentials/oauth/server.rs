@@ -62,7 +62,7 @@ impl OAuthClient {
     }
 }
 
-/// Token endpoint for one client. Cheap to clone.
+/// Token endpoint of an authorization server, with the registration of the client that calls it.
 #[derive(Clone, Debug)]
 pub struct AuthorizationServer {
     http: Http,
@@ -71,13 +71,13 @@ pub struct AuthorizationServer {
     secret_location: SecretLocation,
 }
 
-/// Where the client secret is sent (RFC 6749, section 2.3.1).
+/// Part of a token request that carries the client secret (RFC 6749, section 2.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SecretLocation {
-    /// In the `Authorization` header.
+    /// The `Authorization` header.
     #[default]
     Header,
-    /// In the form.
+    /// The form in the body.
     Form,
 }
 
@@ -105,6 +105,11 @@ impl AuthorizationServer {
     /// Requests a token.
     pub(super) async fn request_token(&self, form: &[(&str, &str)]) -> Result<Token, TokenError> {
         self.post_form::<TokenResponse>(&self.token_url, form).await?.into_token()
+    }
+
+    /// Converts the error of a token request.
+    pub(super) fn token_request_error(&self, error: TokenError) -> Error {
+        error.into_client_error(&self.token_url)
     }
 
     /// Sends a form with the credentials of the client.
@@ -176,7 +181,7 @@ fn basic_authorization(client_id: &str, client_secret: &Secret) -> Result<Header
     sensitive_header(&format!("Basic {}", STANDARD.encode(pair)))
 }
 
-/// Why a token request failed. Texts of the server are truncated and contain no control characters.
+/// Reason why a request to an authorization server failed.
 #[derive(Clone, Debug)]
 pub(super) enum TokenError {
     /// Error response of the server.
@@ -188,6 +193,8 @@ pub(super) enum TokenError {
     },
     /// The server did not answer or is temporarily unavailable.
     Transient(String),
+    /// The tokens of a login have expired and cannot be renewed. No request was sent.
+    LoginExpired,
     /// Any other failure.
     Other(String),
 }
@@ -196,20 +203,32 @@ impl TokenError {
     pub(super) fn other(problem: &dyn std::fmt::Display) -> Self {
         Self::Other(problem.to_string())
     }
-}
 
-impl From<TokenError> for Error {
-    fn from(error: TokenError) -> Self {
+    /// Converts the error of a request to `url`. Texts of the server are truncated, and their control
+    /// characters are removed.
+    pub(super) fn into_client_error(self, url: &str) -> Error {
         let displayed = |text: &str| truncate_for_display(text, MAX_DISPLAYED_CHARS);
-        let message = match error {
-            TokenError::Denied { code, description: Some(description) } => {
+        let problem = match self {
+            Self::LoginExpired => {
+                let problem = "the token has expired and cannot be renewed: log in again";
+                return Error::NoCredentials(problem.into());
+            }
+            Self::Denied { code, description: Some(description) } => {
                 format!("{}: {}", displayed(&code), displayed(&description))
             }
-            TokenError::Denied { code, description: None } => displayed(&code),
-            TokenError::Transient(problem) | TokenError::Other(problem) => problem,
+            Self::Denied { code, description: None } => displayed(&code),
+            Self::Transient(problem) | Self::Other(problem) => problem,
         };
-        Self::NoCredentials(format!("the authorization server: {message}"))
+        let origin = display_origin(url);
+        Error::NoCredentials(format!(
+            "the request to the authorization server {origin} failed: {problem}"
+        ))
     }
+}
+
+/// Returns the origin of an authorization server for an error message.
+pub(super) fn display_origin(url: &str) -> String {
+    parse_origin(url).unwrap_or_else(|| "with an invalid URL".into())
 }
 
 #[derive(Deserialize)]
@@ -248,7 +267,7 @@ pub(in crate::credentials) struct Token {
     header: HeaderValue,
     /// Token without a prefix.
     pub(super) access_token: Secret,
-    /// Expiry; none if the server declares none.
+    /// Expiry; `None` if the server declares none.
     pub(super) expires_at: Option<SystemTime>,
     /// Refresh token.
     pub(super) refresh_token: Option<Secret>,

@@ -37,9 +37,9 @@ type Renewal = Shared<BoxFuture<'static, Result<Arc<Token>, TokenError>>>;
 /// Tokens to store between two runs of a program. Both tokens are secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedTokens {
-    /// Access token; none if no valid one is known.
+    /// Access token; `None` if no valid one is known.
     pub access_token: Option<Secret>,
-    /// Expiry; none if the server declared none.
+    /// Expiry; `None` if the server declared none.
     pub expires_at: Option<SystemTime>,
     /// Refresh token.
     pub refresh_token: Option<Secret>,
@@ -114,7 +114,7 @@ impl TokenSource {
                 state.token = Some(Arc::clone(token));
             }
         }
-        Ok(result?)
+        result.map_err(|error| self.0.server.token_request_error(error))
     }
 
     /// Discards a rejected token, unless it was replaced already.
@@ -141,12 +141,11 @@ async fn renew_token(
         match server.request_token(&form).await {
             Ok(token) => return Ok(token.into()),
             Err(error) if !uses_client_credentials => return Err(error),
-            // The refresh token may have expired, too.
+            // The refresh token may have expired: request a token with the client credentials.
             Err(_) => {}
         }
     } else if !uses_client_credentials {
-        let message = "the token has expired and cannot be renewed: log in again";
-        return Err(TokenError::other(&message));
+        return Err(TokenError::LoginExpired);
     }
     let scope = server.client().scopes.join(" ");
     let mut form = vec![("grant_type", "client_credentials")];
@@ -156,7 +155,7 @@ async fn renew_token(
 
 impl fmt::Debug for TokenSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Tokens")
+        out.write_str("TokenSource")
     }
 }
 
@@ -173,16 +172,13 @@ mod tests {
             |text| Token::new(Secret::new(text), None, Some(Secret::new("r"))).expect("a token");
         let http = HttpClient::builder(Guard::new(Rules::default())).build().unwrap();
         let url = "https://login.example/token";
-        let server = AuthorizationServer::new(http, OAuthClient::new("us"), url);
+        let server = AuthorizationServer::new(http, OAuthClient::new("my-client"), url);
         let tokens = TokenSource::from_login(server, token("new"));
         let old = Arc::new(token("old"));
         tokens.invalidate(&old);
         let new = tokens.lock_state().token.clone().expect("a token");
         tokens.invalidate(&new);
         assert!(tokens.lock_state().token.is_none());
-        assert!(
-            tokens.lock_state().refresh_token.is_some(),
-            "there is still something to renew it with"
-        );
+        assert!(tokens.lock_state().refresh_token.is_some(), "the refresh token stays");
     }
 }

@@ -15,7 +15,7 @@ use rcgen::{
 };
 use tempfile::TempDir;
 
-use crate::support::{PAIRS, allow_loopback, listen};
+use crate::support::{BINDING_VERSIONS, allow_loopback, listen};
 
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
@@ -65,7 +65,7 @@ async fn client_certificate_authenticates_over_every_binding() {
     let (certificate, key) = authority.sign("alice", ExtendedKeyUsagePurpose::ClientAuth);
     let builder = || Client::builder(&url).root_certificates(authority.0.pem());
     assert!(builder().connect().await.is_err(), "the server requires a certificate");
-    for (binding, version) in PAIRS.into_iter().filter(|(_, it)| it.as_str() != "0.1") {
+    for (binding, version) in BINDING_VERSIONS.into_iter().filter(|(_, it)| it.as_str() != "0.1") {
         let builder = builder()
             .client_certificate(certificate.clone(), key.clone())
             .credential_set(CredentialSet::default());

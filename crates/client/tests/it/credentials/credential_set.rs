@@ -12,7 +12,7 @@ use crate::support::{Stub, StubResponse};
 fn credential_set() -> CredentialSet {
     CredentialSet {
         api_key: Some(Secret::new("k3y")),
-        basic: Some(("us".into(), Secret::new("w0rd"))),
+        basic: Some(("user".into(), Secret::new("w0rd"))),
         oauth_client: Some(OAuthClient {
             client_secret: Some(Secret::new("s3cret")),
             ..OAuthClient::new("client")
@@ -106,7 +106,7 @@ async fn first_satisfiable_requirement_is_used() {
         (
             json!([requirement(&["bearer"]), requirement(&["basic"])]),
             "authorization",
-            Some("Basic dXM6dzByZA=="),
+            Some("Basic dXNlcjp3MHJk"),
         ),
         (json!([requirement(&["key", "oauth"])]), "authorization", Some("Bearer granted")),
         (json!([requirement(&["oidc"])]), "authorization", Some("Bearer granted")),
@@ -130,14 +130,14 @@ async fn first_satisfiable_requirement_is_used() {
 #[tokio::test]
 async fn unsatisfiable_requirement_is_reported() {
     for (requirements, want) in [
-        (json!([requirement(&["bearer"])]), "\"bearer\" needs a bearer token"),
-        (json!([requirement(&["key", "mtls"])]), "\"mtls\" needs a client certificate"),
-        (json!([requirement(&["unknown"])]), "does not define the scheme \"unknown\""),
-        (json!([requirement(&["thief"])]), "that may receive the client's secret"),
-        (json!([requirement(&["oidc-thief"])]), "that may receive the client's secret"),
-        (json!([requirement(&["undescribed"])]), "an authorization server with metadata"),
-        (json!([requirement(&["oidc-impostor"])]), "an authorization server with metadata"),
-        (json!([requirement(&["oidc-for-people"])]), "a user who logs in"),
+        (json!([requirement(&["bearer"])]), "scheme \"bearer\": set a bearer token"),
+        (json!([requirement(&["key", "mtls"])]), "scheme \"mtls\": set a client certificate"),
+        (json!([requirement(&["unknown"])]), "scheme \"unknown\": the card does not define it"),
+        (json!([requirement(&["thief"])]), "is not trusted with the client secret"),
+        (json!([requirement(&["oidc-thief"])]), "is not trusted with the client secret"),
+        (json!([requirement(&["undescribed"])]), "has no usable metadata"),
+        (json!([requirement(&["oidc-impostor"])]), "has no usable metadata"),
+        (json!([requirement(&["oidc-for-people"])]), "log in as a user"),
     ] {
         let agent = agent_requiring(schemes(), requirements).await;
         let error = Client::builder(agent.url())

@@ -66,7 +66,7 @@ pub(super) fn authorization_server(stub: &Stub, with_secret: bool) -> Authorizat
     let client = OAuthClient {
         client_secret: with_secret.then(|| Secret::new(SECRET)),
         scopes: vec!["read".into(), "write".into()],
-        ..OAuthClient::new("us")
+        ..OAuthClient::new("my-client")
     };
     AuthorizationServer::new(http, client, format!("{}/token", stub.url()))
 }
@@ -211,9 +211,12 @@ async fn browser_login_obtains_tokens() {
     client_with(&agent, tokens).send(user_message("hello")).await.unwrap();
 
     let query = form(Url::parse(&opened_url.lock().unwrap()).unwrap().query().unwrap());
-    assert_eq!((&*query["x"], &*query["response_type"], &*query["client_id"]), ("y", "code", "us"));
+    assert_eq!(
+        (&*query["x"], &*query["response_type"], &*query["client_id"]),
+        ("y", "code", "my-client")
+    );
     let token_request = form(&token_server.requests()[0].body);
-    assert_eq!((&*token_request["code"], &*token_request["client_id"]), ("the code", "us"));
+    assert_eq!((&*token_request["code"], &*token_request["client_id"]), ("the code", "my-client"));
     assert_eq!(token_request["redirect_uri"], query["redirect_uri"]);
     let digest = aws_lc_rs::digest::digest(
         &aws_lc_rs::digest::SHA256,
@@ -229,8 +232,8 @@ async fn login_can_be_completed_manually_denied_or_timed_out() {
         authorization_server(&token_server, false),
         "https://login.example/authorize",
     );
-    let login = flow.start("https://us.example/back").unwrap();
-    assert!(login.url.contains("redirect_uri=https%3A%2F%2Fus.example%2Fback"), "{}", login.url);
+    let login = flow.start("https://app.example/back").unwrap();
+    assert!(login.url.contains("redirect_uri=https%3A%2F%2Fapp.example%2Fback"), "{}", login.url);
     assert!(!format!("{login:?}").contains(login.verifier.reveal()));
     let error = flow.finish(&login, "code", "another state").await.unwrap_err();
     assert!(error.to_string().contains("belongs to another login"), "{error}");
@@ -278,7 +281,7 @@ async fn device_login_obtains_tokens() {
     let tokens = flow.finish(&prompt).await.unwrap();
     client_with(&agent, tokens).send(user_message("hello")).await.unwrap();
     let requests = token_server.requests();
-    assert_eq!(form(&requests[0].body)["client_id"], "us");
+    assert_eq!(form(&requests[0].body)["client_id"], "my-client");
     assert_eq!((requests.len(), &*form(&requests[1].body)["device_code"]), (4, "d1"));
 }
 
@@ -292,7 +295,7 @@ async fn login_without_refresh_token_asks_to_log_in_again() {
         authorization_server(&token_server, false),
         "https://login.example/authorize",
     );
-    let login = flow.start("https://us.example/back").unwrap();
+    let login = flow.start("https://app.example/back").unwrap();
     let tokens = flow.finish(&login, "code", login.state.reveal()).await.unwrap();
     let error = client_with(&agent, tokens).send(user_message("hello")).await.unwrap_err();
     assert!(error.to_string().contains("log in again"), "{error}");

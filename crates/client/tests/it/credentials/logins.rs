@@ -21,7 +21,7 @@ async fn saved_login_survives_restart() {
     let (token_server, agent) =
         (token_server(3600).await, agent_accepting(|it| it.starts_with("token-")).await);
     let flow = CodeFlow::new(authorization_server(&token_server, false), PAGE);
-    let login = flow.start("https://us.example/back").unwrap();
+    let login = flow.start("https://app.example/back").unwrap();
     let tokens = flow.finish(&login, "code", login.state.reveal()).await.unwrap();
     let saved = tokens.save();
     assert_eq!(saved.access_token, Some(Secret::new("token-1")));
@@ -70,7 +70,7 @@ async fn redirect_uri_is_configurable_and_must_be_local() {
     let uri = format!("http://{}/back", occupied.local_addr().unwrap());
     let error = flow.clone().redirect_uri(uri).interactive(limit, |_| {}).await.unwrap_err();
     assert!(matches!(&error, Error::InvalidSetup(it) if it.contains("cannot listen")), "{error}");
-    let remote_flow = flow.redirect_uri("https://us.example/back");
+    let remote_flow = flow.redirect_uri("https://app.example/back");
     let error = remote_flow.interactive(limit, |_| {}).await.unwrap_err();
     assert!(matches!(&error, Error::InvalidSetup(it) if it.contains("of this machine")), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Which credentials are sent, and to which origin.
+//! Credentials, and the origins that receive them.
 
 mod certificates;
 mod credential_set;
@@ -13,7 +13,7 @@ use latimer_protocol::{ErrorKind, Secret, Version};
 use latimer_server::{ApiKeys, Server};
 use serde_json::{Value, json};
 
-use crate::support::{PAIRS, Stub, StubResponse, allow_loopback, listen};
+use crate::support::{BINDING_VERSIONS, Stub, StubResponse, allow_loopback, listen};
 
 const TOKEN: &str = "t0ken-of-one-origin";
 
@@ -115,7 +115,7 @@ async fn bearer_token_authenticates_over_every_binding() {
     let keys = ApiKeys::default().with_operator_key(&Secret::new(TOKEN));
     let agent = latimer_runtime::DemoAgent::new_agent("demo");
     let server = listen(Server::new(agent).authenticate(keys)).await;
-    for (binding, version) in PAIRS {
+    for (binding, version) in BINDING_VERSIONS {
         let builder = || {
             Client::builder(format!("http://{}/a2a", server.address()))
                 .bindings([binding.clone()])

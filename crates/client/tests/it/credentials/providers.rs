@@ -15,7 +15,7 @@ fn http() -> Http {
 }
 
 fn public_client() -> OAuthClient {
-    OAuthClient::new("us")
+    OAuthClient::new("my-client")
 }
 
 fn confidential_client() -> OAuthClient {
@@ -61,7 +61,7 @@ async fn client_secret_is_sent_where_the_server_supports_it() {
         assert_eq!(request.header("authorization").is_none(), in_form, "{methods}");
         let form = form(&request.body);
         assert_eq!(form.get("client_secret").is_some_and(|it| it == "s3cret"), in_form);
-        assert_eq!(form.get("client_id").is_some_and(|it| it == "us"), in_form, "{methods}");
+        assert_eq!(form.get("client_id").is_some_and(|it| it == "my-client"), in_form, "{methods}");
     }
 }
 
@@ -71,7 +71,7 @@ async fn metadata_of_another_issuer_is_rejected() {
     for document in ["openid-configuration", "oauth-authorization-server", "oauth-something"] {
         let url = format!("{}/.well-known/{document}", server.url());
         let error = OAuthProvider::discover(&http(), &url).await.unwrap_err();
-        assert!(error.to_string().contains("name another issuer"), "{document}: {error}");
+        assert!(error.to_string().contains("names another issuer"), "{document}: {error}");
     }
 }
 
@@ -99,13 +99,13 @@ async fn provider_is_built_from_card_scheme() {
         let provider =
             OAuthProvider::from_scheme(&http(), &scheme(flows, metadata_url)).await.unwrap();
         let login =
-            provider.code_flow(http(), public_client()).unwrap().start("https://us.example/");
+            provider.code_flow(http(), public_client()).unwrap().start("https://app.example/");
         assert!(login.unwrap().url.starts_with(&format!("{origin}{want}?")), "{want}");
     }
     assert_eq!(
         server.requests().len(),
         1,
-        "metadata are fetched only if the card omits an endpoint"
+        "metadata is fetched only if the card omits an endpoint"
     );
 
     let device = scheme(json!({"deviceCode": {}}), Some(&metadata_url));
