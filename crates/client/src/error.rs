@@ -1,4 +1,4 @@
-//! Errors of calls, by what the caller can do about them.
+//! Errors of calls and of the options of a client.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub enum Error {
     Unreachable {
         /// Origin that was called.
         origin: String,
-        /// Why it could not be reached.
+        /// Reason why it could not be reached.
         source: RequestError,
     },
     /// The connection was lost before the response. Whether the agent processed the request is
@@ -31,7 +31,7 @@ pub enum Error {
     ConnectionLost {
         /// Origin that was called.
         origin: String,
-        /// How the connection was lost.
+        /// Reason why the connection was lost.
         source: RequestError,
     },
     /// The response, or the next byte of a stream, did not arrive in time.
@@ -65,7 +65,7 @@ pub enum Error {
     InvalidResponse {
         /// Origin that was called.
         origin: String,
-        /// HTTP status, what is wrong, and the beginning of the response.
+        /// HTTP status, problem, and the beginning of the response.
         problem: String,
     },
     /// The URL is not allowed by the guard.
@@ -73,7 +73,7 @@ pub enum Error {
     Forbidden {
         /// Origin of the URL.
         origin: String,
-        /// Which rule forbids it.
+        /// Rule that forbids it.
         source: Forbidden,
     },
     /// No usable card was found.
@@ -108,8 +108,8 @@ impl Error {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// Returns whether the same call may succeed later. It does not say whether repeating the call
-    /// is safe.
+    /// Returns whether the same call may succeed later. Repeating it may still process a message
+    /// twice, unless the error [is unsent](Self::is_unsent).
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

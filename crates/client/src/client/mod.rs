@@ -50,8 +50,7 @@ use crate::transport::{InProcess, Transport};
 /// # }
 /// ```
 ///
-/// [`RetryPolicy`] describes which calls are repeated, [`CallOptions`] what can be set for single
-/// calls.
+/// A [`RetryPolicy`] decides which failed calls are repeated. [`CallOptions`] apply to single calls.
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Inner>);
 
@@ -61,7 +60,7 @@ struct Inner {
     interface: Option<SelectedInterface>,
     card: Option<Arc<AgentCard>>,
     connector: Option<Arc<Connector>>,
-    /// Extensions that every call activates, those of `options` among them.
+    /// Extensions that every call activates, including those of `options`.
     extensions: Vec<String>,
     options: CallOptions,
     dialect: Dialect,
@@ -78,9 +77,9 @@ struct Inner {
 /// Result of [`Client::refresh`].
 #[derive(Clone, Debug)]
 pub enum CardRefresh {
-    /// The card is the same, and so is the interface that is called.
+    /// Neither the card nor the selected interface has changed.
     Unchanged,
-    /// The card has changed, or another interface has to be called: this client does.
+    /// The card or the selected interface has changed. This client calls the new interface.
     Changed(Client),
 }
 
@@ -158,30 +157,32 @@ impl Client {
         Self(Arc::new(inner))
     }
 
-    /// Returns the card that the agent is called by; none for a client that was created without
-    /// one.
+    /// Returns the agent's card; `None` for a client that was created without
+    /// [connecting](Self::connect).
     #[must_use]
     pub fn card(&self) -> Option<&AgentCard> {
         self.0.card.as_deref()
     }
 
-    /// Returns the interface that is called, with the reasons against the others; none within a
-    /// process.
+    /// Returns the interface that this client calls, with the reasons why the others were rejected;
+    /// `None` for a client of a [service](Self::from_service) or [transport](Self::from_transport).
     #[must_use]
     pub fn interface(&self) -> Option<&SelectedInterface> {
         self.0.interface.as_ref()
     }
 
-    /// Asks the server of the card whether the card has changed since it was fetched, with the `ETag`
-    /// and `Last-Modified` headers of its last response, over the connections of this client. A changed
-    /// client has the options of this one; this one continues to call the agent as its card said.
+    /// Asks the server of the card whether the card has changed since it was fetched. The conditional
+    /// request (`ETag`, `Last-Modified`) uses the connections of this client.
+    ///
+    /// If the card or the selected interface has changed, returns a new client with the options of
+    /// this one. This client continues to call the interface of the old card.
     ///
     /// # Errors
     /// Those of [`connect`](Self::connect), and [`Error::NoCard`] if this client was created without a
     /// card.
     pub async fn refresh(&self) -> Result<CardRefresh, Error> {
         let connector = self.connector()?;
-        let card = connector.fetch_card_again().await?;
+        let card = connector.refresh_card().await?;
         let selected = connector.select_interface(&card).await?;
         if self.card() == Some(&*card) && self.interface() == Some(&selected) {
             return Ok(CardRefresh::Unchanged);
@@ -190,9 +191,9 @@ impl Client {
         Ok(CardRefresh::Changed(client.with_options(self.0.options.clone())))
     }
 
-    /// Returns the agent's current card: the cached one while it is fresh, otherwise the one that its
-    /// server has now. This client continues to call the agent as the card said when it connected;
-    /// [`refresh`](Self::refresh) returns one that follows the current card.
+    /// Returns the agent's current card: the cached one while it is fresh, otherwise the one on its
+    /// server. This client continues to call the interface of the card that it connected with;
+    /// [`refresh`](Self::refresh) returns a client for the current card.
     ///
     /// # Errors
     /// [`Error::NoCard`] if the client was created without a card; otherwise the reason why the card
@@ -201,8 +202,9 @@ impl Client {
         self.connector()?.fetch_card().await
     }
 
-    /// Returns how long the card is still fresh by the headers of its server: zero after a call failed
-    /// in a way that contradicts the card, none if the card was not fetched from a server.
+    /// Returns the time for which the card remains fresh according to the headers of its server: zero
+    /// after a call failed in a way that contradicts the card, `None` if the card was not fetched from
+    /// a server.
     #[must_use]
     pub fn card_fresh_for(&self) -> Option<Duration> {
         self.0.connector.as_ref()?.card_fresh_for()
@@ -216,8 +218,8 @@ impl Client {
         }
     }
 
-    /// Returns whether this client opens streams: unless [`ClientBuilder::disable_streaming`] was set,
-    /// or the agent's card declares no streaming.
+    /// Returns whether this client opens streams: `false` after
+    /// [`ClientBuilder::disable_streaming`], or if the agent's card declares no streaming.
     #[must_use]
     pub fn uses_streaming(&self) -> bool {
         let declares_streaming =

@@ -7,7 +7,8 @@ use http::HeaderMap;
 use super::retry::RetryPolicy;
 
 /// Options of the calls of one [`Client`](super::Client), set with
-/// [`with_options`](super::Client::with_options). What is unset stays as the client's builder set it.
+/// [`with_options`](super::Client::with_options). An unset option keeps its value from the builder of
+/// the client.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -36,12 +37,13 @@ pub struct CallOptions {
     pub headers: HeaderMap,
     /// URIs of extensions to activate, in addition to those of the client.
     pub extensions: Vec<String>,
-    /// When a failed call is repeated.
+    /// Policy for repeating failed calls.
     pub retry: Option<RetryPolicy>,
 }
 
 impl CallOptions {
-    /// Applies `other` on top: what it sets replaces what is set here, and extensions are added.
+    /// Adds the options of `other`. Its values replace those that are set here; its extensions are
+    /// added to these.
     pub(super) fn merge(&mut self, other: Self) {
         self.timeout = other.timeout.or(self.timeout);
         self.idle_timeout = other.idle_timeout.or(self.idle_timeout);

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use super::Client;
 use crate::error::Error;
 
-/// How tasks are polled, where the agent cannot stream or streams do not last.
+/// Interval and maximum number of polls, for agents that cannot stream and streams that end early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PollPolicy {
     /// Time between two polls.

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::error::Error;
 
-/// Which failed calls are repeated, and when.
+/// Policy for repeating failed calls.
 ///
 /// - Calls that only read, and calls that are safe to repeat, are repeated after transient errors.
 /// - All other calls are repeated only if nothing was sent. A message keeps its id.
@@ -40,7 +40,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// When a call may be repeated.
+/// Condition under which a call may be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetrySafety {
     /// After every transient error.
@@ -93,7 +93,7 @@ impl RetryPolicy {
             if !is_retryable || attempt >= self.max_attempts {
                 return Err(error);
             }
-            tracing::debug!(attempt, %error, "call failed and is repeated");
+            tracing::debug!(attempt, %error, "call failed, retrying");
             sleep(self.backoff(attempt, &error)).await;
             attempt += 1;
         }

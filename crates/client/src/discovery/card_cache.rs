@@ -6,34 +6,35 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-/// Stores the cards that clients fetch, so that another client need not fetch them again, for example
-/// in a later process.
+/// Stores the cards that clients fetch, so that other clients can use them without another request,
+/// for example in a later process.
 ///
 /// A client loads the card when it connects. While the card is fresh, the client makes no request for
-/// it; after that it asks the server whether the card has changed. Signatures are verified again, as
-/// [`CardTrust`](crate::CardTrust) requires. Implementations handle their own errors: a card that
-/// cannot be loaded is fetched.
+/// it; after that it asks the server whether the card has changed. The client verifies the signatures
+/// of a loaded card, as [`CardTrust`](crate::CardTrust) requires. Implementations handle their own
+/// errors; the client fetches a card that they cannot load.
 #[async_trait]
 pub trait CardCache: fmt::Debug + Send + Sync + 'static {
-    /// Returns the card that was saved for `url`, the one that a client was created with.
+    /// Returns the card that was saved for `url`, which is the URL that a client was created with.
     async fn load(&self, url: &str) -> Option<StoredCard>;
 
-    /// Replaces the card for `url`. Servers forbid this with `Cache-Control: no-store`; such cards are
-    /// not passed here.
+    /// Replaces the card for `url`. The client never saves a card whose server sent
+    /// `Cache-Control: no-store`.
     async fn save(&self, url: &str, card: StoredCard);
 }
 
-/// A card as a server sent it, with what is needed to ask whether it has changed.
+/// A card as its server sent it, with the headers for a conditional request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredCard {
-    /// The URL where the card was found. A client ignores the card if it would not look there.
+    /// URL where the card was found. A client ignores a stored card from a URL that it would not
+    /// fetch cards from.
     pub url: String,
-    /// The JSON of the card.
+    /// JSON of the card.
     pub json: String,
-    /// The header `ETag` of the response.
+    /// `ETag` header of the response.
     pub etag: Option<String>,
-    /// The header `Last-Modified` of the response.
+    /// `Last-Modified` header of the response.
     pub last_modified: Option<String>,
-    /// The time from which the card has to be revalidated.
+    /// Time after which the card must be revalidated.
     pub fresh_until: SystemTime,
 }

@@ -10,7 +10,7 @@ use url::{Host, Url};
 use crate::negotiate::CardMismatch;
 use crate::transport::Endpoint;
 
-/// The known URLs of an agent, beside those in its card.
+/// Known URLs of an agent and its card, apart from those in the card.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CardUrls {
     /// URL of the agent, as given by the caller.
@@ -31,7 +31,8 @@ impl CardUrls {
         interfaces.iter().map(resolved).collect()
     }
 
-    /// Returns why a card with these resolved URLs may describe another agent.
+    /// Returns the reason why a card with these resolved URLs may describe another agent; `None` if
+    /// there is none.
     pub(crate) fn check_agent(&self, resolved: &[AgentInterface]) -> Option<CardMismatch> {
         let (agent, found_at) = (self.agent.as_ref()?, self.found_at.as_ref()?);
         let mut http_interfaces =
@@ -54,7 +55,7 @@ impl CardUrls {
             ProtocolBinding::Grpc => Endpoint::grpc(&url, Version::V1_0),
             _ => Endpoint::new(&url, Version::V1_0),
         };
-        // An invalid URL is kept: negotiation rejects it.
+        // An invalid URL stays as it is, and negotiation rejects it.
         let Ok(endpoint) = endpoint else { return url };
         self.with_caller_host(endpoint.url()).map_or(url, |it| it.to_string())
     }

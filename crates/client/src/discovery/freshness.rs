@@ -42,7 +42,7 @@ impl Freshness {
         Self { fresh_until, validators, is_storable: true }
     }
 
-    /// Returns what to store of a card; none if its server forbids that.
+    /// Returns the card in its stored form; `None` if its server forbids storing it.
     pub(super) fn to_stored(&self, url: &str, json: &str) -> Option<StoredCard> {
         let text = |value: &Option<HeaderValue>| Some(value.as_ref()?.to_str().ok()?.to_owned());
         self.is_storable.then(|| StoredCard {
@@ -54,7 +54,7 @@ impl Freshness {
         })
     }
 
-    /// Returns how long the card is still fresh.
+    /// Returns the time for which the card remains fresh.
     pub(super) fn remaining(&self) -> Duration {
         self.fresh_until.saturating_duration_since(Instant::now())
     }
@@ -84,7 +84,7 @@ impl Validators {
     }
 }
 
-/// The directives of `Cache-Control`, in lower case.
+/// Returns the directives of `Cache-Control`, in lower case.
 fn directives(headers: &HeaderMap) -> impl Iterator<Item = String> {
     let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|it| it.to_str().ok());
     values.flat_map(|it| it.split(',')).map(|it| it.trim().to_ascii_lowercase())

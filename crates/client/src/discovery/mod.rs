@@ -1,11 +1,11 @@
-//! Discovery: where the card of an agent is, whether it is trusted, and how long it is fresh.
+//! Discovery of agent cards: location, trust and freshness.
 //!
 //! | module | content |
 //! | --- | --- |
 //! | `card_cache` | storage of cards between clients |
 //! | `card_urls` | resolution of the URLs in a card |
 //! | `freshness` | freshness and conditional requests |
-//! | `source` | where a card is |
+//! | `source` | location of a card |
 //! | `trust` | verification of signatures |
 
 mod card_cache;
@@ -22,7 +22,7 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use latimer_protocol::Version;
 use latimer_protocol::card::AgentCard;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use url::Url;
 
 use crate::client::CallOptions;
@@ -37,7 +37,7 @@ pub use trust::CardTrust;
 /// Maximum size of a card, in bytes.
 pub(crate) const MAX_CARD_BYTES: usize = 1024 * 1024;
 
-/// Fetches the card of one agent, and caches it with what is needed to ask whether it has changed.
+/// Fetches the card of one agent, and caches it with the headers for a conditional request.
 ///
 /// A card is fresh for as long as the headers of its server allow, by default for five minutes. Only
 /// trusted cards are cached, and a failed request clears the cache.
@@ -49,9 +49,12 @@ pub(crate) struct Discovery {
     anonymous: HttpChannel,
     /// Sends the client's credentials, for cards that require them.
     authenticated: HttpChannel,
-    cache: Mutex<Option<CachedCard>>,
-    card_cache: Option<Arc<dyn CardCache>>,
-    stored_was_read: AtomicBool,
+    /// The last card that was fetched or loaded, unless it was invalidated.
+    cached_card: Mutex<Option<CachedCard>>,
+    /// Storage that the caller provides.
+    external_cache: Option<Arc<dyn CardCache>>,
+    /// Whether the card in `external_cache` was loaded.
+    stored_card_loaded: AtomicBool,
 }
 
 /// A trusted card.
@@ -61,7 +64,7 @@ struct CachedCard {
     /// URL where it was found.
     url: String,
     freshness: Freshness,
-    /// The card as it was received, for the card cache.
+    /// JSON of the card as it was received, for the external cache.
     json: Option<Arc<str>>,
 }
 
@@ -82,21 +85,28 @@ impl Discovery {
         trust: CardTrust,
         anonymous: HttpChannel,
         authenticated: HttpChannel,
-        card_cache: Option<Arc<dyn CardCache>>,
+        external_cache: Option<Arc<dyn CardCache>>,
     ) -> Self {
-        let (cache, stored_was_read) = (Mutex::default(), AtomicBool::new(false));
-        Self { source, trust, anonymous, authenticated, cache, card_cache, stored_was_read }
+        Self {
+            source,
+            trust,
+            anonymous,
+            authenticated,
+            cached_card: Mutex::default(),
+            external_cache,
+            stored_card_loaded: AtomicBool::new(false),
+        }
     }
 
     /// Returns the cached card while it is fresh, otherwise asks the server whether it has changed.
     pub(crate) async fn card(&self) -> Result<Arc<AgentCard>, Error> {
-        let cached = self.lock_cache().clone();
+        let cached = self.cached_card.lock().clone();
         let cached = match cached {
             Some(cached) => Some(cached),
-            None => self.load_stored().await,
+            None => self.load_stored_card().await,
         };
         if let Some(cached) = cached.as_ref().filter(|it| !it.freshness.remaining().is_zero()) {
-            *self.lock_cache() = Some(cached.clone());
+            *self.cached_card.lock() = Some(cached.clone());
             return Ok(Arc::clone(&cached.card));
         }
         self.update(cached).await
@@ -104,25 +114,26 @@ impl Discovery {
 
     /// Asks the server whether the card has changed, and returns it.
     pub(crate) async fn refresh(&self) -> Result<Arc<AgentCard>, Error> {
-        let cached = self.lock_cache().clone();
+        let cached = self.cached_card.lock().clone();
         self.update(cached).await
     }
 
-    /// Returns how long the card is still fresh: zero if it was invalidated, none if it is not fetched
-    /// from a server.
+    /// Returns the time for which the card remains fresh: zero if it was invalidated, `None` if it is
+    /// not fetched from a server.
     pub(crate) fn fresh_for(&self) -> Option<Duration> {
         self.source.url()?;
-        let cache = self.lock_cache();
-        Some(cache.as_ref().map_or(Duration::ZERO, |it| it.freshness.remaining()))
+        let cached = self.cached_card.lock();
+        Some(cached.as_ref().map_or(Duration::ZERO, |it| it.freshness.remaining()))
     }
 
-    /// Reads the card from the card cache, if it is trusted and one that this would fetch. Only the
-    /// first call does: a card that was invalidated is not taken from there again.
-    async fn load_stored(&self) -> Option<CachedCard> {
-        if self.stored_was_read.swap(true, Ordering::Relaxed) {
+    /// Loads the card from the external cache. Returns `None` if the card is not trusted, or comes
+    /// from a URL that this discovery would not fetch. Only the first call loads the card, so that an
+    /// invalidated card is not loaded again.
+    async fn load_stored_card(&self) -> Option<CachedCard> {
+        if self.stored_card_loaded.swap(true, Ordering::Relaxed) {
             return None;
         }
-        let stored = self.card_cache.as_ref()?.load(self.source.url()?).await?;
+        let stored = self.external_cache.as_ref()?.load(self.source.url()?).await?;
         let mut urls = self.url_groups().ok()?.into_iter().flatten();
         let card = self.trust.read_trusted(stored.json.as_bytes()).ok()?;
         urls.any(|it| it == stored.url).then(|| CachedCard {
@@ -133,20 +144,22 @@ impl Discovery {
         })
     }
 
-    /// Writes a fetched card to the card cache.
+    /// Writes a fetched card to the external cache.
     async fn save(&self, cached: &CachedCard) {
         if let (Some(cache), Some(url), Some(json)) =
-            (&self.card_cache, self.source.url(), &cached.json)
+            (&self.external_cache, self.source.url(), &cached.json)
             && let Some(stored) = cached.freshness.to_stored(&cached.url, json)
         {
             cache.save(url, stored).await;
         }
     }
 
-    /// Fetches the card again, or validates `cached`.
+    /// Fetches the card, or revalidates `cached`, and replaces the cached card.
     async fn update(&self, cached: Option<CachedCard>) -> Result<Arc<AgentCard>, Error> {
         let fetched = match &self.source {
-            CardSource::Agent(_) | CardSource::CardUrl(_) => self.fetch_again(cached).await,
+            CardSource::Agent(_) | CardSource::CardUrl(_) => {
+                self.revalidate_or_search(cached).await
+            }
             CardSource::File(path) => {
                 let contents = tokio::fs::read(path).await;
                 let read_error = |error| Error::NoCard(format!("{} {error}", path.display()));
@@ -158,11 +171,11 @@ impl Discovery {
             Ok(cached) => {
                 self.save(&cached).await;
                 let card = Arc::clone(&cached.card);
-                *self.lock_cache() = Some(cached);
+                *self.cached_card.lock() = Some(cached);
                 Ok(card)
             }
             Err(error) => {
-                *self.lock_cache() = None;
+                *self.cached_card.lock() = None;
                 Err(error)
             }
         }
@@ -170,20 +183,17 @@ impl Discovery {
 
     /// Returns the URL where the cached card was found.
     pub(crate) fn found_at(&self) -> Option<Url> {
-        self.lock_cache().as_ref().and_then(|it| Url::parse(&it.url).ok())
+        self.cached_card.lock().as_ref().and_then(|it| Url::parse(&it.url).ok())
     }
 
     /// Discards the cached card.
     pub(crate) fn invalidate(&self) {
-        *self.lock_cache() = None;
+        *self.cached_card.lock() = None;
     }
 
-    fn lock_cache(&self) -> MutexGuard<'_, Option<CachedCard>> {
-        // The value is replaced as a whole, so a poisoned one is complete.
-        self.cache.lock()
-    }
-
-    async fn fetch_again(&self, cached: Option<CachedCard>) -> Result<CachedCard, Error> {
+    /// Asks the server whether `cached` has changed. Searches all URLs of the source if there is no
+    /// cached card, or its URL has none any more.
+    async fn revalidate_or_search(&self, cached: Option<CachedCard>) -> Result<CachedCard, Error> {
         if let Some(cached) = cached {
             match self.fetch(&cached.url, cached.freshness.validators()).await? {
                 FetchResult::Card(cached) => return Ok(cached),
@@ -196,7 +206,8 @@ impl Discovery {
         self.search(&self.url_groups()?).await
     }
 
-    /// URLs where the card may be, in groups; a group is tried if the one before has no card.
+    /// Returns the URLs to fetch the card from, in groups. A group is tried only if no URL of the
+    /// group before has a card.
     fn url_groups(&self) -> Result<Vec<Vec<String>>, Error> {
         match &self.source {
             CardSource::Agent(url) => source::well_known_urls(url),
@@ -226,7 +237,8 @@ impl Discovery {
                 };
                 reported = Some(more_specific_error(reported, error));
             }
-            // The card may become available again; one at the root may be that of another agent.
+            // The agent's own card may become available again. A card at the root may describe another
+            // agent.
             if is_unavailable {
                 break;
             }
@@ -278,7 +290,7 @@ impl Discovery {
                 Ok(card) => {
                     let (card, url) = (Arc::new(card), url.to_owned());
                     let text = || String::from_utf8_lossy(body).into();
-                    let json = self.card_cache.is_some().then(text);
+                    let json = self.external_cache.is_some().then(text);
                     Ok(FetchResult::Card(CachedCard { card, url, freshness, json }))
                 }
                 // Many sites serve an HTML page at every URL.

@@ -1,4 +1,4 @@
-//! Where a card is.
+//! Location of an agent's card.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::error::Error;
 /// Well-known paths of cards, newest first.
 const WELL_KNOWN_PATHS: [&str; 2] = [".well-known/agent-card.json", ".well-known/agent.json"];
 
-/// Where the card of an agent is.
+/// Location of an agent's card.
 ///
 /// A string is the URL of a card if its path ends in `.json`, otherwise that of an agent.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub enum CardSource {
     CardUrl(String),
     /// In this file.
     File(PathBuf),
-    /// This card.
+    /// The card itself.
     Card(Arc<AgentCard>),
 }
 

@@ -1,19 +1,20 @@
-//! Verification of cards.
+//! Verification of card signatures.
 
 use latimer_protocol::card::{AgentCard, KeySet, VerifyPolicy, verify};
 use serde_json::Value;
 
 use crate::error::Error;
 
-/// Which cards are trusted. The caller provides the keys; keys in a card are not used.
+/// Policy for the signatures of cards. The caller provides the trusted keys; keys in a card are not
+/// used.
 #[derive(Clone, Debug, Default)]
 pub enum CardTrust {
-    /// All: signatures are not verified.
+    /// Trusts all cards without verifying signatures.
     #[default]
     Unverified,
-    /// Unsigned cards, and cards that are signed by one of these keys.
+    /// Trusts unsigned cards, and cards that are signed by one of these keys.
     IfSigned(KeySet),
-    /// Only cards that are signed by one of these keys.
+    /// Trusts only cards that are signed by one of these keys.
     Required(KeySet),
 }
 

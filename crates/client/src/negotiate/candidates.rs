@@ -101,7 +101,7 @@ impl Rank {
     }
 }
 
-/// Returns version and endpoint of an interface, or why it cannot be called.
+/// Returns version and endpoint of an interface, or the reason why it cannot be called.
 fn check_usable(
     interface: &AgentInterface,
     preferences: &Preferences,

@@ -1,4 +1,4 @@
-//! Selection of the interface to call from a card, by preferences, with reasons.
+//! Selection of the interface to call from those in a card, by the preferences of the caller.
 //!
 //! This module does no I/O.
 
@@ -28,7 +28,7 @@ impl Default for Preferences {
     }
 }
 
-/// The interface to call, with the reasons against the others.
+/// The interface to call, and the rejected ones with reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectedInterface {
     /// Binding to use; never [`ProtocolBinding::Other`].
@@ -127,24 +127,24 @@ impl fmt::Display for RejectedInterface {
 
 /// A card has no interface that can be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the card has no interface that can be called: {}", list(.0))]
+#[error("the card has no interface that can be called: {}", format_rejected(.0))]
 pub struct NoInterface(
     /// All interfaces of the card, with reasons.
     pub Vec<RejectedInterface>,
 );
 
-fn list(rejected: &[RejectedInterface]) -> String {
+fn format_rejected(rejected: &[RejectedInterface]) -> String {
     let reasons: Vec<String> = rejected.iter().map(ToString::to_string).collect();
     let reasons = if reasons.is_empty() { "it lists none".to_owned() } else { reasons.join("; ") };
     match rejected.iter().any(|it| matches!(it.reason, RejectReason::Forbidden(_))) {
-        true => format!("{reasons} ({ADVICE})"),
+        true => format!("{reasons} ({FORBIDDEN_URL_ADVICE})"),
         false => reasons,
     }
 }
 
 /// Advice for a card whose URLs are forbidden.
-const ADVICE: &str = "if the agent does not know its URL, call it at yours: \
-    `ClientBuilder::ignore_card_urls`, or `call_url = true` in a configuration file";
+const FORBIDDEN_URL_ADVICE: &str = "if the agent does not know its own URL, call the URL that you \
+    configured: `ClientBuilder::ignore_card_urls`, or `call_url = true` in a configuration file";
 
 /// Selects the best interface of a card.
 ///

@@ -12,7 +12,7 @@ use crate::error::Error;
 /// Maximum length of an invalid URL in an error.
 const MAX_DISPLAYED_URL_CHARS: usize = 100;
 
-/// One way to call an agent: the URL, the version that is used there, and a tenant.
+/// URL of an agent, with the protocol version and tenant of the calls to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     url: Url,
@@ -26,7 +26,7 @@ impl Endpoint {
     /// Creates the endpoint at an `http` or `https` URL, without a tenant.
     ///
     /// # Errors
-    /// [`Error::InvalidSetup`] if `url` is not one.
+    /// [`Error::InvalidSetup`] if `url` is not such a URL.
     pub fn new(url: &str, version: Version) -> Result<Self, Error> {
         let invalid_url = || Error::InvalidSetup(describe_invalid_url(url));
         let url = Url::parse(url).map_err(|_| invalid_url())?;

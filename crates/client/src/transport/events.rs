@@ -27,7 +27,8 @@ pub(super) struct StreamReader {
     pub(super) dialect: Dialect,
     pub(super) origin: String,
     pub(super) limits: CallLimits,
-    /// The error if nothing is served at the URL; none if 404 may mean the task.
+    /// Kind of the error if nothing is served at the URL; `None` if the status 404 may mean that the
+    /// task does not exist.
     pub(super) not_found_kind: Option<ErrorKind>,
 }
 
@@ -36,7 +37,7 @@ impl StreamReader {
     /// of it, because some servers never stream.
     ///
     /// # Errors
-    /// The error in the response, or [`Error::InvalidResponse`] if it is no stream.
+    /// The error in the response, or [`Error::InvalidResponse`] if it is not a stream.
     pub(super) async fn into_events(
         self,
         response: Response<Body>,
@@ -60,7 +61,7 @@ impl StreamReader {
                 self.not_found_kind,
             ));
         }
-        let event = self.only_event(status, &body)?;
+        let event = self.read_single_event(status, &body)?;
         let single = stream::iter([Ok(stream_event(event, None))]);
         Ok(stream_end::require_settled_end(Box::pin(single), self.origin))
     }
@@ -84,7 +85,8 @@ impl StreamReader {
         }
     }
 
-    fn only_event(&self, status: StatusCode, body: &[u8]) -> Result<StreamResponse, Error> {
+    /// Reads a response with one task or one message as an event.
+    fn read_single_event(&self, status: StatusCode, body: &[u8]) -> Result<StreamResponse, Error> {
         let version = self.dialect.version();
         let Ok(response) = jsonrpc::Response::read(body) else {
             return Err(error_response::status_error(&self.origin, status, body, version));
@@ -130,8 +132,8 @@ impl StreamReader {
         stream_end::require_settled_end(events.boxed(), origin)
     }
 
-    /// Decodes a frame; none for a frame that only marks the end.
-    fn event(&self, frame: Frame) -> Result<Option<StreamEvent>, Error> {
+    /// Decodes a frame; `None` for a frame that only marks the end.
+    fn decode_frame(&self, frame: Frame) -> Result<Option<StreamEvent>, Error> {
         if frame.is_end() {
             return Ok(None);
         }
@@ -190,7 +192,7 @@ impl FrameReader {
             let mut remaining = bytes.as_ref();
             while let Some(frame) = self.decoder.read(&mut remaining).transpose() {
                 let malformed = |error| error_response::malformed(&self.reader.origin, &error);
-                let event = frame.map_err(malformed).and_then(|it| self.reader.event(it));
+                let event = frame.map_err(malformed).and_then(|it| self.reader.decode_frame(it));
                 let is_error = event.is_err();
                 self.ready.extend(event.transpose());
                 if is_error {
@@ -200,7 +202,7 @@ impl FrameReader {
         }
     }
 
-    /// Returns the next bytes; none after a clean end.
+    /// Returns the next bytes; `None` after a clean end.
     async fn next_bytes(&mut self) -> Result<Option<Bytes>, Error> {
         let limit = self.reader.limits.idle_timeout;
         let request_error = |error| Error::from_request_error(&self.reader.origin, error, limit);
@@ -220,7 +222,7 @@ impl FrameReader {
     /// Reads what follows the last empty line: a complete event, or an incomplete one.
     fn finish(&mut self) -> Result<Option<StreamEvent>, Error> {
         while let Some(frame) = self.decoder.finish() {
-            match self.reader.event(frame) {
+            match self.reader.decode_frame(frame) {
                 Ok(None) => {}
                 Err(Error::InvalidResponse { origin, .. }) => {
                     return Err(Error::StreamInterrupted { origin });

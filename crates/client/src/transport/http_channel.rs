@@ -199,10 +199,7 @@ impl HttpChannel {
             match self.allows_call_headers(endpoint) {
                 true => credentials.extend_headers(options.headers.clone()),
                 false => {
-                    tracing::warn!(
-                        origin = endpoint.origin(),
-                        "call headers are not sent to this origin"
-                    );
+                    tracing::warn!(origin = endpoint.origin(), "call headers omitted for origin");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Transports: how calls reach an agent.
+//! Transports, which carry calls to an agent.
 //!
 //! A [`Transport`] encodes a [`Call`] in the dialect of its version, sends it, and decodes the
 //! response with the deviations of real servers. It repeats a request only to renew a rejected
@@ -14,7 +14,7 @@
 //! | `http_channel` | HTTP client with credentials and limits |
 //! | `jsonrpc` | JSON-RPC |
 //! | `outgoing_request` | requests before credentials are added, and the headers of calls |
-//! | `response_head` | what the head of a response adds to its error |
+//! | `response_head` | error details from the head of a response |
 //! | `rest` | HTTP+JSON |
 //! | `stream_end` | whether a stream is finished or interrupted |
 

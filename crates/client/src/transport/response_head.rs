@@ -1,4 +1,4 @@
-//! What the head of a response adds to its error.
+//! Error details from the head of a response.
 
 use std::time::{Duration, SystemTime};
 

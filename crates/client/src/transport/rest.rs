@@ -96,7 +96,8 @@ impl HttpJson {
     }
 }
 
-/// Returns the error if nothing is served at the URL; none if 404 may mean the task.
+/// Returns the kind of the error if nothing is served at the URL; `None` if the status 404 may mean
+/// that the task does not exist.
 fn not_found_kind(request: &Request) -> Option<ErrorKind> {
     match request {
         Request::SendMessage(it) | Request::SendStreamingMessage(it) => {

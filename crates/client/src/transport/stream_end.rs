@@ -14,7 +14,7 @@ use crate::error::Error;
 /// Time that a stream has for its first event before it is returned without one.
 const FIRST_EVENT_WAIT: Duration = Duration::from_secs(1);
 
-/// How much of the result a stream has delivered.
+/// Progress of the task of a stream, according to its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StreamProgress {
     /// The task is running.

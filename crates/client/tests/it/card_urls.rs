@@ -1,4 +1,4 @@
-//! Which URL is called if the card and the caller name different ones.
+//! The URL that a client calls if the card and the caller name different ones.
 
 use latimer_client::{CardSource, Client, Credentials, Error, user_message};
 use latimer_protocol::Secret;

@@ -13,7 +13,9 @@ use latimer_runtime::DemoAgent;
 use latimer_server::{Server, Settings};
 use serde_json::json;
 
-use crate::support::{CuttingProxy, PAIRS, Stub, StubResponse, allow_loopback, demo, listen};
+use crate::support::{
+    BINDING_VERSIONS, CuttingProxy, Stub, StubResponse, allow_loopback, demo, listen,
+};
 
 fn text(task: &Task) -> String {
     let parts = task.artifacts.iter().flat_map(|it: &std::sync::Arc<Artifact>| it.parts.clone());
@@ -47,7 +49,9 @@ async fn client_through(
 #[tokio::test]
 async fn interrupted_stream_resumes_where_it_broke() {
     let server = demo().await;
-    for pair in PAIRS.into_iter().filter(|it| *it != (ProtocolBinding::HttpJson, Version::V0_1)) {
+    for pair in
+        BINDING_VERSIONS.into_iter().filter(|it| *it != (ProtocolBinding::HttpJson, Version::V0_1))
+    {
         let proxy = CuttingProxy::start(server.address()).await;
         let client = client_through(&proxy, pair.clone()).await;
         let mut follower = client.follow(user_message("chunks 12 20"));
@@ -119,7 +123,7 @@ async fn dropped_next_call_loses_no_event() {
 async fn text_is_emitted_once_and_states_as_they_change() {
     let server = demo().await;
     let proxy = CuttingProxy::start(server.address()).await;
-    let client = client_through(&proxy, PAIRS[0].clone()).await;
+    let client = client_through(&proxy, BINDING_VERSIONS[0].clone()).await;
     let (mut emitted, mut states, mut count) = (String::new(), Vec::new(), 0);
     let response = client
         .follow(user_message("chunks 6 20"))
@@ -244,7 +248,7 @@ async fn disabled_streaming_never_requests_a_stream() {
 #[tokio::test]
 async fn follower_stops_at_question_and_resumes_with_answer() {
     let server = demo().await;
-    for pair in PAIRS.into_iter().filter(|(_, version)| *version != Version::V0_1) {
+    for pair in BINDING_VERSIONS.into_iter().filter(|(_, version)| *version != Version::V0_1) {
         let proxy = CuttingProxy::start(server.address()).await;
         let client = client_through(&proxy, pair.clone()).await;
         let question = task(client.follow(user_message("ask Which city?")).result().await.unwrap());

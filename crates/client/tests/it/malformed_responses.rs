@@ -8,7 +8,7 @@ use latimer_client::{CallOptions, Error, user_message};
 use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{Call, ErrorKind, GetTaskRequest, ReplyKind, Request, TaskId, Version};
 
-use crate::support::{PAIRS, Stub, StubResponse, demo, transport_with_limits};
+use crate::support::{BINDING_VERSIONS, Stub, StubResponse, demo, transport_with_limits};
 
 pub(crate) const TEST_LIMITS: CallLimits =
     CallLimits { timeout: TEST_TIMEOUT, idle_timeout: TEST_TIMEOUT, max_body_bytes: 64 * 1024 };
@@ -16,7 +16,7 @@ pub(crate) const TEST_LIMITS: CallLimits =
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn http_pairs() -> impl Iterator<Item = (ProtocolBinding, Version)> {
-    PAIRS.into_iter().filter(|(binding, _)| *binding != ProtocolBinding::Grpc)
+    BINDING_VERSIONS.into_iter().filter(|(binding, _)| *binding != ProtocolBinding::Grpc)
 }
 
 pub(crate) fn get_task_call() -> Call {
@@ -210,7 +210,9 @@ async fn silent_stream_times_out() {
         .unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error:?}");
     let server = demo().await;
-    for pair in PAIRS.into_iter().filter(|(binding, _)| *binding == ProtocolBinding::Grpc) {
+    for pair in
+        BINDING_VERSIONS.into_iter().filter(|(binding, _)| *binding == ProtocolBinding::Grpc)
+    {
         let limits = CallLimits { idle_timeout, ..TEST_LIMITS };
         let transport = transport_with_limits(server.address(), pair.clone(), limits);
         let call = Call::new(Request::SendStreamingMessage(user_message("wait 60000").into()));
@@ -244,7 +246,7 @@ async fn refused_connection_is_unsent_and_closed_one_is_lost() {
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let unreachable = socket.local_addr().unwrap();
     let closing = Stub::start(|_| StubResponse::Close(String::new())).await;
-    for pair in PAIRS {
+    for pair in BINDING_VERSIONS {
         let transport = transport_with_limits(unreachable, pair.clone(), TEST_LIMITS);
         let error = run_to_end(&*transport, get_task_call()).await.unwrap_err();
         assert!(error.is_unsent(), "{pair:?}: {error:?}");

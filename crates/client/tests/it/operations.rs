@@ -11,7 +11,7 @@ use latimer_protocol::{
     SubscribeToTaskRequest, Task, TaskId, TaskPushNotificationConfig, TaskState, Version,
 };
 
-use crate::support::{PAIRS, demo, transport};
+use crate::support::{BINDING_VERSIONS, demo, transport};
 
 async fn call_single(transport: &dyn Transport, request: Request) -> Result<Reply, Error> {
     match transport.exchange(&Call::new(request), &CallOptions::default()).await? {
@@ -55,7 +55,7 @@ fn immediate_send_request(message: Message) -> Request {
 #[tokio::test]
 async fn messages_are_sent_and_tasks_fetched_and_canceled() {
     let server = demo().await;
-    for (binding, version) in PAIRS {
+    for (binding, version) in BINDING_VERSIONS {
         let name = format!("{binding} {version}");
         let transport = &*transport(server.address(), (binding, version));
         let echoed = call_for_task(transport, send_request(user_message("echo hello"))).await;
@@ -95,7 +95,7 @@ async fn messages_are_sent_and_tasks_fetched_and_canceled() {
 #[tokio::test]
 async fn direct_replies_and_files_arrive_unchanged() {
     let server = demo().await;
-    for (binding, version) in PAIRS.into_iter().filter(|(_, it)| *it != Version::V0_1) {
+    for (binding, version) in BINDING_VERSIONS.into_iter().filter(|(_, it)| *it != Version::V0_1) {
         let name = format!("{binding} {version}");
         let transport = &*transport(server.address(), (binding, version));
         let Ok(Reply::SendMessage(SendMessageResponse::Message(reply))) =
@@ -115,7 +115,7 @@ async fn direct_replies_and_files_arrive_unchanged() {
 #[tokio::test]
 async fn streams_deliver_all_events_and_resume() {
     let server = demo().await;
-    for (binding, version) in PAIRS {
+    for (binding, version) in BINDING_VERSIONS {
         let name = format!("{binding} {version}");
         let transport = &*transport(server.address(), (binding.clone(), version));
         let request = SendMessageRequest::from(user_message("chunks 3"));
@@ -151,7 +151,7 @@ async fn streams_deliver_all_events_and_resume() {
 #[tokio::test]
 async fn tasks_are_listed_in_versions_that_support_it() {
     let server = demo().await;
-    for (binding, version) in PAIRS {
+    for (binding, version) in BINDING_VERSIONS {
         let name = format!("{binding} {version}");
         let transport = &*transport(server.address(), (binding.clone(), version));
         let task = call_for_task(transport, send_request(user_message("echo hello"))).await;
@@ -174,7 +174,7 @@ async fn tasks_are_listed_in_versions_that_support_it() {
 #[tokio::test]
 async fn webhooks_are_created_fetched_and_deleted() {
     let server = demo().await;
-    for (binding, version) in PAIRS.into_iter().filter(|(_, it)| *it != Version::V0_1) {
+    for (binding, version) in BINDING_VERSIONS.into_iter().filter(|(_, it)| *it != Version::V0_1) {
         let name = format!("{binding} {version}");
         let transport = &*transport(server.address(), (binding, version));
         let task =
@@ -226,7 +226,7 @@ async fn webhooks_are_created_fetched_and_deleted() {
 #[tokio::test]
 async fn extended_card_is_fetched_in_versions_that_have_it() {
     let server = demo().await;
-    for (binding, version) in PAIRS.into_iter().filter(|(_, it)| *it != Version::V0_1) {
+    for (binding, version) in BINDING_VERSIONS.into_iter().filter(|(_, it)| *it != Version::V0_1) {
         let name = format!("{binding} {version}");
         let transport = &*transport(server.address(), (binding, version));
         let request = Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default());

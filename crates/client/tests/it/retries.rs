@@ -1,4 +1,4 @@
-//! Which calls are repeated.
+//! Repetition of failed calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -8,7 +8,7 @@ use latimer_runtime::EchoAgent;
 use latimer_server::{Server, Turn};
 use serde_json::json;
 
-use crate::support::{PAIRS, listen};
+use crate::support::{BINDING_VERSIONS, listen};
 
 #[tokio::test]
 async fn directive_arrives_over_every_binding_and_version() {
@@ -24,7 +24,7 @@ async fn directive_arrives_over_every_binding_and_version() {
     let server = listen(server).await;
     // The legacy REST API has no metadata.
     let legacy_rest = (ProtocolBinding::HttpJson, Version::V0_1);
-    for (binding, version) in PAIRS.into_iter().filter(|it| *it != legacy_rest) {
+    for (binding, version) in BINDING_VERSIONS.into_iter().filter(|it| *it != legacy_rest) {
         let client = Client::builder(format!("http://{}/a2a", server.address()))
             .credentials(Credentials::bearer(Secret::new("t0ken")).unwrap())
             .bindings([binding.clone()])

@@ -1,4 +1,4 @@
-//! Creation of what a client consists of: guard, HTTP client, credentials, transport.
+//! Assembly of a client from its options: guard, HTTP client, credentials and transport.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl ClientBuilder {
         if has_credentials && !channel.has_credentials_for(&endpoint) {
             tracing::warn!(
                 origin = endpoint.origin(),
-                "no credentials are set for the origin of the agent"
+                "no credentials configured for agent origin"
             );
         }
         let (transport, dialect): (Arc<dyn Transport>, _) = match &selected.binding {
@@ -141,7 +141,7 @@ impl ClientBuilder {
         Ok(Guard::new(rules))
     }
 
-    /// Returns how the URLs of the card resolve.
+    /// Returns the known URLs of the agent, against which those in its card are resolved.
     pub(super) fn card_urls(&self, found_at: Option<Url>) -> Result<CardUrls, Error> {
         let agent = self.parsed_agent_url()?;
         if agent.is_none() && self.ignore_card_urls {

@@ -1,4 +1,4 @@
-//! Checks of options: one that cannot take effect is an error with advice, and never ignored.
+//! Checks of options. An option that cannot take effect is an error that says what to change.
 
 use super::ClientBuilder;
 use crate::discovery::{CardSource, CardTrust};
@@ -19,8 +19,8 @@ impl ClientBuilder {
         )))
     }
 
-    /// Rejects verification of a card that the caller passes: it was parsed, and its signed form is
-    /// lost.
+    /// Rejects verification of a card that the caller passes as a value: verification needs the JSON
+    /// that was signed.
     pub(super) fn check_trust(&self) -> Result<(), Error> {
         match (&self.source, &self.trust) {
             (CardSource::Card(_), CardTrust::Required(_) | CardTrust::IfSigned(_)) => {

@@ -1,4 +1,4 @@
-//! Clients of one card and of each later version of it.
+//! Creation of clients for a card and its later versions.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl Connector {
         self.discovery.card().await
     }
 
-    pub(in crate::client) async fn fetch_card_again(&self) -> Result<Arc<AgentCard>, Error> {
+    pub(in crate::client) async fn refresh_card(&self) -> Result<Arc<AgentCard>, Error> {
         self.discovery.refresh().await
     }
 
@@ -83,7 +83,7 @@ impl Connector {
         Ok(Client(Arc::new(crate::client::Inner { connector, ..inner })))
     }
 
-    /// Selects what satisfies the card from the credential set.
+    /// Selects credentials that satisfy the card from the credential set.
     async fn select_credentials(
         &self,
         card: &AgentCard,

@@ -130,7 +130,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets whether signatures of cards are required and by which keys.
+    /// Sets whether cards must be signed, and the trusted keys.
     pub fn trust(mut self, trust: CardTrust) -> Self {
         self.trust = trust;
         self
@@ -160,13 +160,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets which failed calls are repeated.
+    /// Sets the policy for repeating failed calls.
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Sets how tasks are polled.
+    /// Sets the interval and maximum number of polls.
     pub fn polling(mut self, polling: PollPolicy) -> Self {
         self.polling = polling;
         self

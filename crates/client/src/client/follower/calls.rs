@@ -1,4 +1,4 @@
-//! The calls of a follower, and what follows from their results.
+//! The calls of a follower, and the state after their results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::transport::STREAM_CLOSE_GRACE;
 
-/// What a follower waits for.
+/// State of a follower: the call or stream that it waits for.
 pub(super) enum FollowState {
     /// The result of a call. The future is stored here, so that dropping the one of `next` does not
     /// cancel the call.
@@ -49,6 +49,14 @@ impl FollowState {
             client.spawn_background(remainder.map(drop));
         }
     }
+}
+
+/// Period in which a task is unreachable.
+#[derive(Debug)]
+pub(super) struct Outage {
+    started_at: Instant,
+    /// Number of attempts to reach the task since then.
+    attempts: u32,
 }
 
 /// Result of a call.
@@ -103,11 +111,12 @@ impl TaskFollower {
             }
             CallResult::Subscribed { events: Err(error), id } => self.on_stream_lost(id, error),
             CallResult::Polled { task: Ok(task), .. } => {
-                (self.unreachable_since, self.may_have_missed_events, self.final_event) =
-                    (None, false, None);
+                self.outage = None;
+                self.may_have_missed_events = false;
+                self.final_event = None;
                 self.schedule_poll(&task);
                 let is_changed = self.task.as_ref() != Some(&*task);
-                if !is_changed && let Some(error) = self.confirmed_stream_error(&task) {
+                if !is_changed && let Some(error) = self.confirm_stream_error(&task) {
                     self.state = FollowState::Done;
                     return Err(error);
                 }
@@ -128,13 +137,13 @@ impl TaskFollower {
 
     /// Returns the error that a stream ended with, once polls confirm that the task does not
     /// change: some agents report an error and leave the task running.
-    fn confirmed_stream_error(&mut self, task: &Task) -> Option<Error> {
-        let (error, polls_left) = self.stream_error.as_mut()?;
+    fn confirm_stream_error(&mut self, task: &Task) -> Option<Error> {
+        let unconfirmed = self.unconfirmed_error.as_mut()?;
         if task.status.state.phase() != Phase::Active {
             return None;
         }
-        *polls_left = polls_left.saturating_sub(1);
-        (*polls_left == 0).then(|| error.clone().into())
+        unconfirmed.polls_left = unconfirmed.polls_left.saturating_sub(1);
+        (unconfirmed.polls_left == 0).then(|| unconfirmed.error.clone().into())
     }
 
     /// Schedules the next poll unless the task is settled.
@@ -144,17 +153,18 @@ impl TaskFollower {
         }
     }
 
-    /// Returns the time to wait before the next attempt; none if the task has been unreachable for
+    /// Returns the time to wait before the next attempt; `None` if the task has been unreachable for
     /// too long or the error is permanent.
     pub(super) fn next_backoff(&mut self, error: &Error) -> Option<Duration> {
-        let (since, attempts) = self.unreachable_since.get_or_insert_with(|| (Instant::now(), 0));
-        if !error.is_transient() || since.elapsed() > UNREACHABLE_TIMEOUT {
-            self.unreachable_since = None;
+        let outage =
+            self.outage.get_or_insert_with(|| Outage { started_at: Instant::now(), attempts: 0 });
+        if !error.is_transient() || outage.started_at.elapsed() > UNREACHABLE_TIMEOUT {
+            self.outage = None;
             return None;
         }
-        *attempts += 1;
+        outage.attempts += 1;
         // The first attempt is immediate: most connections can be reestablished at once.
-        Some(match *attempts - 1 {
+        Some(match outage.attempts - 1 {
             0 => Duration::ZERO,
             retries => self.client.retry_policy().backoff(retries, error),
         })

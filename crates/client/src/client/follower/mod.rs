@@ -13,12 +13,12 @@ use latimer_protocol::{
     ApplyError, ContextId, Error as AgentError, ErrorKind, Event, Message, Metadata, Revision,
     SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus,
 };
-use tokio::time::Instant;
 
 use super::Client;
 use super::text_deltas::TextDeltas;
 use crate::error::Error;
-use calls::{FollowState, open_stream, subscribe};
+use calls::{FollowState, Outage, open_stream, subscribe};
+use stream::{CurrentStream, UnconfirmedError};
 
 /// Time that a running task may be unreachable before following fails.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -57,15 +57,15 @@ pub struct TaskFollower {
     may_have_missed_events: bool,
     /// The final event, which is emitted after the missing events.
     final_event: Option<StreamResponse>,
-    /// When the current stream started, and whether it has only repeated the known status.
-    stream_started: (Instant, bool),
+    /// The stream that is read now, or was read last.
+    current_stream: CurrentStream,
     /// Number of consecutive streams that ended early.
     short_streams: u32,
-    /// Start of the period in which the task is unreachable, and the number of attempts since.
-    unreachable_since: Option<(Instant, u32)>,
-    /// Error that a stream ended with, and the number of polls left to confirm it.
-    stream_error: Option<(AgentError, u32)>,
-    /// The task that the caller named.
+    /// Set while the task is unreachable.
+    outage: Option<Outage>,
+    /// Error that ended a stream and that no poll has confirmed yet.
+    unconfirmed_error: Option<UnconfirmedError>,
+    /// Id of the task that the caller named.
     requested_id: Option<TaskId>,
 }
 
@@ -89,10 +89,10 @@ impl TaskFollower {
             cursor: None,
             may_have_missed_events: false,
             final_event: None,
-            stream_started: (Instant::now(), true),
+            current_stream: CurrentStream::new(),
             short_streams: 0,
-            unreachable_since: None,
-            stream_error: None,
+            outage: None,
+            unconfirmed_error: None,
             requested_id: None,
         }
     }
@@ -103,14 +103,14 @@ impl TaskFollower {
         self.task.as_ref()
     }
 
-    /// Returns the last revision received, after which another client can resume; none if the card
+    /// Returns the last revision received, after which another client can resume; `None` if the card
     /// does not declare that event ids are revisions.
     #[must_use]
     pub fn cursor(&self) -> Option<Revision> {
         self.cursor
     }
 
-    /// Returns the next event, or none after the last one. After a lost connection, an event may be
+    /// Returns the next event, or `None` after the last one. After a lost connection, an event may be
     /// the complete task.
     ///
     /// Dropping the future loses no event.
@@ -198,7 +198,7 @@ impl TaskFollower {
         event: StreamResponse,
         revision: Option<Revision>,
     ) -> Result<Option<StreamResponse>, Error> {
-        self.unreachable_since = None;
+        self.outage = None;
         self.cursor = revision.or(self.cursor);
         if let StreamResponse::Message(message) = &event {
             self.direct_reply = Some(message.clone());

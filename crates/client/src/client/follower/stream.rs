@@ -15,20 +15,43 @@ use crate::error::Error;
 /// Number of consecutive streams that may end early before the task is polled.
 const MAX_SHORT_STREAMS: u32 = 8;
 
-/// The same number if the last stream only repeated the known status.
+/// Number of consecutive streams that may end early before the task is polled, if the last of them
+/// only repeated the known status.
 const MAX_EMPTY_STREAMS: u32 = 2;
 
-/// Streams that last less end early.
+/// Minimum duration of a stream. A shorter one has ended early.
 const SHORT_STREAM_DURATION: Duration = Duration::from_secs(1);
 
 /// Number of polls without a change that confirm the error of a stream.
 const MAX_UNCHANGED_POLLS: u32 = 2;
 
+/// The stream that a follower reads, or read last.
+#[derive(Debug)]
+pub(super) struct CurrentStream {
+    started_at: Instant,
+    /// Whether an event of the stream has changed more than the known status.
+    has_progress: bool,
+}
+
+impl CurrentStream {
+    pub(super) fn new() -> Self {
+        Self { started_at: Instant::now(), has_progress: false }
+    }
+}
+
+/// Error that ended a stream while the task may still be running.
+#[derive(Debug)]
+pub(super) struct UnconfirmedError {
+    pub(super) error: AgentError,
+    /// Number of polls without a change that are left to confirm the error.
+    pub(super) polls_left: u32,
+}
+
 impl TaskFollower {
     /// Starts to read a stream.
     pub(super) fn start_reading(&mut self, events: EventStream<Error>, first_event: FirstEvent) {
         self.state = FollowState::Streaming { events, first_event: Some(first_event) };
-        self.stream_started = (Instant::now(), true);
+        self.current_stream = CurrentStream::new();
     }
 
     /// Continues after an item of a stream, or its end.
@@ -48,10 +71,13 @@ impl TaskFollower {
                 self.state = FollowState::Done;
                 let known_id = self.task.as_ref().map(|it| &it.id).or(self.requested_id.as_ref());
                 let Some(id) = known_id.cloned() else { return Err(error) };
-                let is_short = self.stream_started.0.elapsed() < SHORT_STREAM_DURATION;
+                let is_short = self.current_stream.started_at.elapsed() < SHORT_STREAM_DURATION;
                 self.short_streams = if is_short { self.short_streams + 1 } else { 0 };
-                self.stream_error = match &error {
-                    Error::Agent(agent_error) => Some((agent_error.clone(), MAX_UNCHANGED_POLLS)),
+                self.unconfirmed_error = match &error {
+                    Error::Agent(agent_error) => Some(UnconfirmedError {
+                        error: agent_error.clone(),
+                        polls_left: MAX_UNCHANGED_POLLS,
+                    }),
                     _ => None,
                 };
                 return self.on_stream_lost(id, error);
@@ -64,7 +90,7 @@ impl TaskFollower {
         }
         let event = event.event().clone();
         let is_snapshot = matches!(event, StreamResponse::Task(_));
-        self.stream_started.1 &= !self.is_progress(&event);
+        self.current_stream.has_progress |= self.is_progress(&event);
         let is_prior_question = first_event == Some(FirstEvent::PriorQuestion)
             && is_snapshot
             && event.status().is_some_and(|it| it.state.is_interrupted());
@@ -110,10 +136,11 @@ impl TaskFollower {
                 Ok(None)
             }
             error => {
-                let (_, is_empty) = self.stream_started;
-                if self.short_streams
-                    >= if is_empty { MAX_EMPTY_STREAMS } else { MAX_SHORT_STREAMS }
-                {
+                let max_short_streams = match self.current_stream.has_progress {
+                    true => MAX_SHORT_STREAMS,
+                    false => MAX_EMPTY_STREAMS,
+                };
+                if self.short_streams >= max_short_streams {
                     self.state = poll(&self.client, id, self.client.0.polling.interval);
                     return Ok(None);
                 }

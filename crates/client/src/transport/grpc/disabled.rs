@@ -1,4 +1,4 @@
-//! gRPC without the feature `grpc`: no agent is called over it.
+//! Stub without the feature `grpc`: there is no transport over gRPC.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 /// Whether gRPC is compiled in.
 pub(crate) const GRPC_ENABLED: bool = false;
 
-/// Fails: there is no transport over gRPC.
+/// Returns an error, because there is no transport over gRPC.
 pub(crate) fn grpc_transport(_: Endpoint, _: HttpChannel) -> Result<Arc<dyn Transport>, Error> {
     Err(Error::InvalidSetup("gRPC needs the feature `grpc` of latimer-client".into()))
 }

@@ -87,7 +87,7 @@ impl Grpc {
         insert_call_headers(&mut headers, &call.context, version)?;
         let credentials = self.channel.credentials_for(&self.endpoint, options).await?;
         if credentials.has_query_parameters() {
-            let problem = "the card requires the API key in the query, which gRPC does not have";
+            let problem = "the card requires an API key in the query of the URL, and gRPC requests have no query";
             return Err(Error::NoCredentials(problem.into()));
         }
         credentials.apply_to_headers(&mut headers);

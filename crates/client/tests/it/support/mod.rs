@@ -71,7 +71,7 @@ pub(crate) fn transport(
 }
 
 /// Each binding in each version that has it.
-pub(crate) const PAIRS: [(ProtocolBinding, Version); 8] = [
+pub(crate) const BINDING_VERSIONS: [(ProtocolBinding, Version); 8] = [
     (ProtocolBinding::JsonRpc, Version::V1_0),
     (ProtocolBinding::JsonRpc, Version::V0_3),
     (ProtocolBinding::JsonRpc, Version::V0_1),

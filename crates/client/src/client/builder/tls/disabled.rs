@@ -5,7 +5,7 @@ use latimer_outbound::HttpClientBuilder;
 use super::ClientBuilder;
 use crate::error::Error;
 
-/// Nothing can be set without the feature `tls`.
+/// TLS options of a client: none without the feature `tls`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TlsOptions;
 

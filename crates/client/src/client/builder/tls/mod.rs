@@ -31,8 +31,7 @@ impl fmt::Debug for ClientCertificate {
 }
 
 impl ClientBuilder {
-    /// Adds certificates, in PEM, that servers may be verified by, in addition to those of the
-    /// operating system.
+    /// Adds trusted root certificates, in PEM, to those of the operating system.
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.tls.root_certificates.push(pem.into());
         self
