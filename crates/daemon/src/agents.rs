@@ -1,7 +1,7 @@
 //! Builds the configured agents.
 
 use latimer_protocol::card::{AgentCard, AgentSkill};
-use latimer_runtime::{CommandAgent, DemoAgent, EchoAgent, Input};
+use latimer_runtime::{CommandAgent, DemoAgent, EchoAgent, InputFormat};
 use latimer_server::Agent;
 use tracing::warn;
 
@@ -88,7 +88,7 @@ fn build_command(
         .max_output_bytes(keys.max_output.0)
         .kill_grace(agent.cancel_grace);
     if keys.input == CommandInput::Json {
-        command = command.input(Input::Json);
+        command = command.input(InputFormat::Json);
     }
     if let Some(delimiter) = &keys.chunk {
         command = command.delimiter(delimiter.as_bytes());

@@ -29,7 +29,7 @@ pub mod tools;
 
 pub use latimer_protocol as protocol;
 
-pub use command::{CommandAgent, Input, InvalidCommand, shell_command};
+pub use command::{CommandAgent, InputFormat, InvalidCommand, shell_command};
 pub use demo::DemoAgent;
 pub use echo::EchoAgent;
 pub use process::create_private_dir;

@@ -44,7 +44,7 @@ use run::CommandRun;
 pub struct CommandAgent {
     program: String,
     arguments: Vec<String>,
-    input: Input,
+    input_format: InputFormat,
     delimiter: Option<Vec<u8>>,
     inherited_env: Vec<String>,
     current_dir: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub struct CommandAgent {
 
 /// Format of the program's standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Input {
+pub enum InputFormat {
     /// The text parts of the message, one per line.
     #[default]
     Text,
@@ -112,7 +112,7 @@ impl CommandAgent {
         Ok(Self {
             program,
             arguments,
-            input: Input::default(),
+            input_format: InputFormat::default(),
             delimiter: None,
             inherited_env: Vec::new(),
             current_dir: None,
@@ -124,10 +124,10 @@ impl CommandAgent {
         })
     }
 
-    /// Sets the format of the program's standard input. [`Input::Text`] by default.
+    /// Sets the format of the program's standard input. [`InputFormat::Text`] by default.
     #[must_use]
-    pub fn input(mut self, input: Input) -> Self {
-        self.input = input;
+    pub fn input(mut self, format: InputFormat) -> Self {
+        self.input_format = format;
         self
     }
 
@@ -222,9 +222,11 @@ impl CommandAgent {
     /// Creates an agent with this name and a card with one skill.
     #[must_use]
     pub fn into_agent(self, name: &str) -> Agent {
-        let input_modes = match self.input {
-            Input::Text => vec!["text/plain".to_owned()],
-            Input::Json => ["text/plain", "application/json", "*/*"].map(String::from).to_vec(),
+        let input_modes = match self.input_format {
+            InputFormat::Text => vec!["text/plain".to_owned()],
+            InputFormat::Json => {
+                ["text/plain", "application/json", "*/*"].map(String::from).to_vec()
+            }
         };
         let description = "Runs a program for each message and returns its output";
         Agent::new(name, self).with_card(AgentCard {

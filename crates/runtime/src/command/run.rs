@@ -13,11 +13,11 @@ use tracing::{debug, error, warn};
 
 use super::stderr_tail::StderrTail;
 use super::text_chunker::TextChunker;
-use super::{CommandAgent, Input, StderrPolicy};
+use super::{CommandAgent, InputFormat, StderrPolicy};
 use crate::process::{self, Pipes, Process};
 
-/// How long pipes may stay open after the program has exited. A process that left the process group
-/// may still hold them.
+/// Time that pipes may stay open after the program has exited. A process that left the process group
+/// may still hold them open.
 const PIPE_CLOSE_GRACE: Duration = Duration::from_millis(500);
 
 /// `PATH` of the program if the server process has none.
@@ -36,7 +36,7 @@ pub(super) struct CommandRun<'a> {
 /// Reason for stopping the program.
 enum StopReason {
     /// The task was canceled, or the turn has ended for another reason.
-    TurnOver(TurnError),
+    TurnEnded(TurnError),
     /// The program exceeded its run time.
     TimedOut(Duration),
     /// The program exceeded its output size in bytes.
@@ -56,7 +56,7 @@ impl<'a> CommandRun<'a> {
             Err(cause) => {
                 let (agent, program) = (turn.agent(), &command.program);
                 let current_dir = &command.current_dir;
-                error!(%agent, program, ?current_dir, error = %cause, "command cannot be started");
+                error!(%agent, program, ?current_dir, error = %cause, "command failed to start");
                 let reason = match cause.kind() {
                     io::ErrorKind::NotFound => "program not found",
                     io::ErrorKind::PermissionDenied => "permission denied",
@@ -74,7 +74,7 @@ impl<'a> CommandRun<'a> {
         let limit = self.command.timeout;
         let result = tokio::select! {
             biased;
-            () = cancel_token.cancelled() => Err(StopReason::TurnOver(TurnError::Stopped)),
+            () = cancel_token.cancelled() => Err(StopReason::TurnEnded(TurnError::Stopped)),
             () = wait_for_timeout(limit) => Err(StopReason::TimedOut(limit.unwrap_or_default())),
             result = self.run_to_exit() => result,
         };
@@ -91,7 +91,7 @@ impl<'a> CommandRun<'a> {
         let Self { command, turn, process, pipes, tail } = self;
         let mut pipe_io = pin!(async {
             let stdin_io = async {
-                write_input(pipes.stdin.take(), command.input, turn).await;
+                write_input(pipes.stdin.take(), command.input_format, turn).await;
                 Ok(())
             };
             let stderr_io = async {
@@ -118,7 +118,7 @@ impl<'a> CommandRun<'a> {
         match timeout(PIPE_CLOSE_GRACE, pipe_io).await {
             Ok(io_result) => io_result?,
             Err(_) => {
-                debug!(agent = %turn.agent(), "command left a process that holds its output open")
+                debug!(agent = %turn.agent(), "command exited with its output still open")
             }
         }
         Ok(status)
@@ -166,11 +166,11 @@ fn build_command(command: &CommandAgent, turn: &Turn) -> io::Result<tokio::proce
 
 /// Writes the message to standard input and closes it. A program that does not read it is not an
 /// error.
-async fn write_input(stdin: Option<ChildStdin>, input: Input, turn: &Turn) {
+async fn write_input(stdin: Option<ChildStdin>, format: InputFormat, turn: &Turn) {
     let Some(mut stdin) = stdin else { return };
-    let text = match input {
-        Input::Text => Ok(turn.text()),
-        Input::Json => serde_json::to_string(turn.message()),
+    let text = match format {
+        InputFormat::Text => Ok(turn.text()),
+        InputFormat::Json => serde_json::to_string(turn.message()),
     };
     let Ok(text) = text else { return };
     if let Err(error) = stdin.write_all(text.as_bytes()).await {
@@ -218,7 +218,7 @@ async fn wait_for_timeout(limit: Option<Duration>) {
 
 impl From<TurnError> for StopReason {
     fn from(error: TurnError) -> Self {
-        Self::TurnOver(error)
+        Self::TurnEnded(error)
     }
 }
 
@@ -231,7 +231,7 @@ impl From<io::Error> for StopReason {
 impl From<StopReason> for AgentFailure {
     fn from(reason: StopReason) -> Self {
         match reason {
-            StopReason::TurnOver(error) => error.into(),
+            StopReason::TurnEnded(error) => error.into(),
             StopReason::TimedOut(limit) => Self::new(format!(
                 "the agent's command took longer than {limit:?} and was terminated"
             )),

@@ -67,8 +67,8 @@ pub(super) const COMMANDS: &[Command] = &[
         example: "chunks 5 200",
         parse: |arguments| {
             let mut fields = arguments.split_whitespace();
-            let count = count(fields.next())?;
-            let pause = fields.next().map_or(Some(Duration::ZERO), milliseconds)?;
+            let count = parse_count(fields.next()?)?;
+            let pause = fields.next().map_or(Some(Duration::ZERO), parse_millis)?;
             fields.next().is_none().then_some(Instruction::Chunks { count, pause })
         },
     },
@@ -77,7 +77,7 @@ pub(super) const COMMANDS: &[Command] = &[
         arguments: "MS",
         description: "Works for MS milliseconds",
         example: "wait 3000",
-        parse: |arguments| milliseconds(arguments).map(Instruction::Wait),
+        parse: |arguments| parse_millis(arguments).map(Instruction::Wait),
     },
     Command {
         name: "ask",
@@ -139,14 +139,14 @@ pub(super) const COMMANDS: &[Command] = &[
         arguments: "MS",
         description: "Works for MS milliseconds and ignores cancellation",
         example: "stubborn 10000",
-        parse: |arguments| milliseconds(arguments).map(Instruction::Stubborn),
+        parse: |arguments| parse_millis(arguments).map(Instruction::Stubborn),
     },
     Command {
         name: "burst",
         arguments: "N",
         description: "Updates the status N times without a pause",
         example: "burst 1000",
-        parse: |arguments| count(Some(arguments)).map(Instruction::Burst),
+        parse: |arguments| parse_count(arguments).map(Instruction::Burst),
     },
 ];
 
@@ -185,11 +185,11 @@ fn non_empty_text(arguments: &str) -> Option<String> {
     Some(arguments.trim()).filter(|it| !it.is_empty()).map(str::to_owned)
 }
 
-fn count(value: Option<&str>) -> Option<usize> {
-    value?.trim().parse().ok().filter(|it| (1..=MAX_COUNT).contains(it))
+fn parse_count(value: &str) -> Option<usize> {
+    value.trim().parse().ok().filter(|it| (1..=MAX_COUNT).contains(it))
 }
 
-fn milliseconds(value: &str) -> Option<Duration> {
+fn parse_millis(value: &str) -> Option<Duration> {
     value.trim().parse().ok().map(Duration::from_millis).filter(|it| *it <= MAX_DURATION)
 }
 

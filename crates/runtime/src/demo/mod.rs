@@ -112,11 +112,11 @@ impl Executor for DemoAgent {
         let Some(task) = turn.task() else { return self.execute(turn).await };
         match Instruction::parse(&turn.text()) {
             Ok(Some(Instruction::Chunks { count, pause })) => {
-                Ok(chunks(&turn, count, pause).await?)
+                Ok(write_chunks(&turn, count, pause).await?)
             }
             Ok(Some(Instruction::Wait(time))) => {
                 let elapsed = elapsed_since(task.status.timestamp);
-                Ok(wait(&turn, time.saturating_sub(elapsed)).await?)
+                Ok(run_wait(&turn, time.saturating_sub(elapsed)).await?)
             }
             _ => Err(AgentFailure::interrupted_by_restart()),
         }
@@ -130,18 +130,18 @@ impl Executor for DemoAgent {
 
 async fn run_instruction(turn: &Turn, instruction: Instruction) -> Result<(), TurnError> {
     match instruction {
-        Instruction::Echo(text) => echo(turn, text).await,
+        Instruction::Echo(text) => run_echo(turn, text).await,
         Instruction::Say(text) => turn.direct_reply(text).await,
-        Instruction::Chunks { count, pause } => chunks(turn, count, pause).await,
+        Instruction::Chunks { count, pause } => write_chunks(turn, count, pause).await,
         Instruction::Wait(time) => {
             turn.progress(format!("waiting for {time:?}")).await?;
-            wait(turn, time).await
+            run_wait(turn, time).await
         }
         Instruction::Ask(question) => turn.request_input(question).await,
         Instruction::Auth => turn.request_authorization("Any message authorizes this task").await,
         Instruction::Fail(reason) => turn.fail(reason).await,
         Instruction::Reject(reason) => turn.reject(reason).await,
-        Instruction::File { name, bytes } => turn.reply_with(file(name, bytes)).await,
+        Instruction::File { name, bytes } => turn.reply_with(build_file(name, bytes)).await,
         Instruction::Url(url) => turn.reply_with(Part::url(url, "application/octet-stream")).await,
         Instruction::Data(value) => {
             turn.reply_with(Part::data(value).with_media_type("application/json")).await
@@ -151,19 +151,19 @@ async fn run_instruction(turn: &Turn, instruction: Instruction) -> Result<(), Tu
             sleep(time).await;
             turn.complete().await
         }
-        Instruction::Burst(count) => burst(turn, count).await,
+        Instruction::Burst(count) => run_burst(turn, count).await,
     }
 }
 
 /// Returns the text and all other parts of the message as an artifact.
-async fn echo(turn: &Turn, text: String) -> Result<(), TurnError> {
+async fn run_echo(turn: &Turn, text: String) -> Result<(), TurnError> {
     let others = turn.message().parts.iter().filter(|it| it.as_text().is_none());
     let parts: Vec<_> = [Part::text(text)].into_iter().chain(others.cloned()).collect();
     turn.add_artifact(echo_artifact(&parts)).await
 }
 
 /// Writes an artifact of `count` numbered chunks, starting after those that exist already.
-async fn chunks(turn: &Turn, count: usize, pause: Duration) -> Result<(), TurnError> {
+async fn write_chunks(turn: &Turn, count: usize, pause: Duration) -> Result<(), TurnError> {
     let mut writer = turn.artifact(CHUNKS_ARTIFACT);
     let mut existing_chunks = 0;
     if let Some(existing) = turn.task().and_then(find_chunks_artifact) {
@@ -187,13 +187,14 @@ fn find_chunks_artifact(task: &Task) -> Option<&latimer_protocol::Artifact> {
     artifacts.find(|it| it.name.as_deref() == Some(CHUNKS_ARTIFACT))
 }
 
-async fn wait(turn: &Turn, time: Duration) -> Result<(), TurnError> {
+/// Completes the task after `time`.
+async fn run_wait(turn: &Turn, time: Duration) -> Result<(), TurnError> {
     sleep_unless_canceled(turn, time).await?;
     turn.complete_with("done waiting").await
 }
 
 /// Updates the status `count` times without a pause, to test readers that fall behind.
-async fn burst(turn: &Turn, count: usize) -> Result<(), TurnError> {
+async fn run_burst(turn: &Turn, count: usize) -> Result<(), TurnError> {
     for number in 1..=count {
         turn.progress(format!("{number} of {count}")).await?;
     }
@@ -201,7 +202,7 @@ async fn burst(turn: &Turn, count: usize) -> Result<(), TurnError> {
 }
 
 /// Creates a file that repeats the alphabet, so that its content is predictable.
-fn file(name: String, length: usize) -> Part {
+fn build_file(name: String, length: usize) -> Part {
     let bytes: Vec<u8> = (b'a'..=b'z').cycle().take(length).collect();
     Part::raw(bytes, "application/octet-stream").with_filename(name)
 }
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn file_has_requested_length_and_bytes() {
-        let part = file("a.bin".into(), 28);
+        let part = build_file("a.bin".into(), 28);
         let wire = serde_json::to_value(&part).unwrap();
         assert_eq!(wire["raw"], "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXphYg==");
         assert_eq!(wire["filename"], "a.bin");

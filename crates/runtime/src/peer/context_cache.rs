@@ -49,7 +49,6 @@ impl<T: Clone> ContextCache<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Generations<T>> {
-        // A poisoned lock is harmless: an insertion either happened or did not.
         self.0.lock()
     }
 }
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn context_cache_keeps_two_generations() {
+    fn context_cache_retains_two_generations() {
         let id = |index: usize| ContextId::new(index.to_string()).unwrap();
         let cache = ContextCache::default();
         for index in 0..3 * GENERATION_SIZE {

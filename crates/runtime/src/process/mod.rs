@@ -97,7 +97,7 @@ async fn drain(pipe: Option<impl AsyncRead + Unpin>) {
 /// keep their permissions. On Windows, new directories inherit the permissions of their parent.
 ///
 /// # Errors
-/// When a directory cannot be created.
+/// An I/O error if a directory cannot be created.
 pub fn create_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);

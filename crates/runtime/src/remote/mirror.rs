@@ -1,4 +1,4 @@
-//! What the local task already contains of the upstream task.
+//! Content of the upstream task that the local task already contains.
 
 use std::collections::HashSet;
 use std::sync::Arc;

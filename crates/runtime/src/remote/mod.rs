@@ -44,11 +44,11 @@ use self::upstream::Upstream;
 use crate::peer::hops::{HopPath, hop_id};
 use crate::peer::upstream_ids::UpstreamIds;
 
-/// How long a call waits for an agent that has not been discovered yet.
+/// Maximum time that a call waits for an agent that has not been discovered yet.
 const DISCOVERY_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a turn that resumes after a restart, and the cancellation of a task, wait for the
-/// agent.
+/// Maximum time that a turn that resumes after a restart, and the cancellation of a task, wait for
+/// the agent.
 const RECOVERY_WAIT: Duration = Duration::from_secs(120);
 
 /// Reason for rejecting directives. A forwarded directive would carry the gateway's credentials, as
@@ -98,7 +98,7 @@ impl RemoteAgent {
         mut self,
         configure: impl Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync + 'static,
     ) -> Self {
-        self.update_upstream(|it| it.configure = Box::new(configure));
+        self.update_upstream(|it| it.configure_client = Box::new(configure));
         self
     }
 
@@ -193,9 +193,13 @@ impl Executor for RemoteAgent {
             self.upstream.acquire(DISCOVERY_WAIT).await.map_err(AgentFailure::reject_message)?;
         let client = permit.client(turn.extensions());
         let task_id_source = TaskIdSource::for_interface(client.interface());
-        let mut outgoing =
-            UpstreamRequest::for_turn(&turn, &hop_path, &self.upstream.contexts, task_id_source)
-                .await?;
+        let mut outgoing = UpstreamRequest::for_turn(
+            &turn,
+            &hop_path,
+            &self.upstream.context_cache,
+            task_id_source,
+        )
+        .await?;
         if self.forwards_caller {
             outgoing.set_caller(turn.caller());
         }

@@ -49,7 +49,7 @@ impl UpstreamRequest {
     pub(super) async fn for_turn(
         turn: &Turn,
         hop_path: &HopPath,
-        contexts: &ContextCache,
+        context_cache: &ContextCache,
         task_id_source: TaskIdSource,
     ) -> Result<Self, AgentFailure> {
         let mut ids = turn.note().and_then(UpstreamIds::parse).unwrap_or_default();
@@ -59,7 +59,7 @@ impl UpstreamRequest {
         }
         let context = match &ids.context {
             Some(context) => Some(context.clone()),
-            None => upstream_context(turn, contexts).await?,
+            None => upstream_context(turn, context_cache).await?,
         };
         let original = turn.message();
         let mut message = Message {
@@ -100,14 +100,14 @@ impl UpstreamRequest {
 /// one or that of its last task.
 async fn upstream_context(
     turn: &Turn,
-    contexts: &ContextCache,
+    context_cache: &ContextCache,
 ) -> Result<Option<ContextId>, AgentFailure> {
     let derived_id = upstream_ids::context_id(turn);
     if turn.starts_context() {
         return Ok(derived_id);
     }
     let Some(derived_id) = derived_id else { return Ok(None) };
-    if let Some(upstream_id) = contexts.get(&derived_id) {
+    if let Some(upstream_id) = context_cache.get(&derived_id) {
         return Ok(Some(upstream_id));
     }
     let mut upstream_id = derived_id.clone();
@@ -116,7 +116,7 @@ async fn upstream_context(
         let ids = note.and_then(|it| UpstreamIds::parse(&it));
         upstream_id = ids.and_then(|it| it.context).unwrap_or(upstream_id);
     }
-    contexts.insert(derived_id, upstream_id.clone());
+    context_cache.insert(derived_id, upstream_id.clone());
     Ok(Some(upstream_id))
 }
 

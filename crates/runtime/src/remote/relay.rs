@@ -20,8 +20,11 @@ use super::outgoing::forwardable_metadata;
 use super::upstream::{CallPermit, Upstream};
 use crate::peer::upstream_ids::{self, UpstreamIds};
 
-/// How long an unsaved note waits for the next event, and a failed cancel request for its retry.
+/// Time that an unsaved note waits for the next event, which would save it too.
 const NOTE_DELAY: Duration = Duration::from_millis(200);
+
+/// Delay before a failed cancel request is repeated.
+const CANCEL_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// Stream of upstream events that a [`Relay`] reads.
 pub(super) trait UpstreamEvents: Send {
@@ -30,7 +33,7 @@ pub(super) trait UpstreamEvents: Send {
 
     /// Requests an event with the task id as soon as possible, because only a known task can be
     /// canceled.
-    fn resolve_now(&self);
+    fn request_task_id(&self);
 }
 
 impl UpstreamEvents for TaskFollower {
@@ -38,12 +41,12 @@ impl UpstreamEvents for TaskFollower {
         self.next().await
     }
 
-    fn resolve_now(&self) {
+    fn request_task_id(&self) {
         // The first event of a stream contains the task id.
     }
 }
 
-/// State of one turn: ids of the upstream task, and what the local task already contains.
+/// State of one turn: ids of the upstream task, and the content of the local task.
 pub(super) struct Relay<'a> {
     turn: &'a Turn,
     upstream: &'a Arc<Upstream>,
@@ -124,11 +127,11 @@ impl<'a> Relay<'a> {
                 RelayInput::CancelResult(Err(error))
                     if self.awaiting_first_event && is_task_not_found(&error) =>
                 {
-                    sleep(NOTE_DELAY).await;
+                    sleep(CANCEL_RETRY_DELAY).await;
                     self.cancel_state = CancelState::Requested;
                 }
                 RelayInput::CancelResult(Err(error)) if error.is_transient() => {
-                    sleep(NOTE_DELAY).await;
+                    sleep(CANCEL_RETRY_DELAY).await;
                     self.cancel_state = CancelState::Requested;
                 }
                 RelayInput::CancelResult(Err(error)) => {
@@ -137,8 +140,10 @@ impl<'a> Relay<'a> {
                     // A task that does not exist needs no cancellation.
                     if !is_task_not_found(&error) {
                         let caller_error = self.upstream.redactor.to_caller_error(error);
-                        let message =
-                            format!("the upstream agent rejected it: {}", caller_error.message());
+                        let message = format!(
+                            "the upstream agent rejected the cancellation: {}",
+                            caller_error.message()
+                        );
                         self.turn.decline_cancellation(Error::new(
                             ErrorKind::TaskNotCancelable,
                             message,
@@ -148,7 +153,7 @@ impl<'a> Relay<'a> {
                 RelayInput::Idle => self.save_note().await?,
                 RelayInput::CancelRequested => {
                     self.cancel_state = CancelState::Requested;
-                    upstream_events.resolve_now();
+                    upstream_events.request_task_id();
                 }
             }
             self.send_cancel_request();
@@ -253,7 +258,7 @@ impl<'a> Relay<'a> {
             && let (Some(upstream_id), Some(derived_id)) =
                 (&context, upstream_ids::context_id(self.turn))
         {
-            self.upstream.contexts.insert(derived_id, upstream_id.clone());
+            self.upstream.context_cache.insert(derived_id, upstream_id.clone());
         }
         let task = match event {
             StreamResponse::Message(_) => self.ids.task.clone(),

@@ -1,8 +1,8 @@
 //! Looks up an upstream task by its context.
 //!
-//! Agents of 1.0 list the tasks of a context. Not every agent keeps the context id that it is sent,
-//! and not every one filters its list: a probe tests whether lookups work before anything depends
-//! on them.
+//! Agents of 1.0 list the tasks of a context. Some agents replace the context id of a message, and
+//! some ignore the filter of the list. Therefore a probe tests whether lookups work before a turn
+//! depends on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval to whose multiples the start of lookups is rounded up.
 const TIMER_STEP: Duration = Duration::from_millis(100);
 
-/// Whether the tasks of one upstream can be looked up, and the background work of lookups, which is
-/// aborted when this is dropped.
+/// Support of one upstream for looking up tasks, and the background work of lookups. Dropping it
+/// aborts the background work.
 #[derive(Debug)]
 pub(super) struct TaskLookup {
     support: Mutex<LookupSupport>,
@@ -47,7 +47,7 @@ impl TaskLookup {
         Self { support, background, created_at: Instant::now() }
     }
 
-    /// Discards the result of the probe, because another agent may serve the calls now.
+    /// Discards the result of the probe, because the new card may describe another agent.
     pub(super) fn reset(&self) {
         *self.lock_support() = LookupSupport::Unknown;
     }
@@ -119,7 +119,6 @@ impl TaskLookup {
     }
 
     fn lock_support(&self) -> MutexGuard<'_, LookupSupport> {
-        // A poisoned lock is harmless: the value is replaced in one assignment.
         self.support.lock()
     }
 }

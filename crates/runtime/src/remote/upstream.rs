@@ -50,10 +50,10 @@ type EditCard = dyn Fn(&mut AgentCard) + Send + Sync;
 pub(super) struct Upstream {
     pub(super) name: String,
     source: CardSource,
-    pub(super) configure: Box<ConfigureClient>,
+    pub(super) configure_client: Box<ConfigureClient>,
     pub(super) edit_card: Box<EditCard>,
     pub(super) redactor: Redactor,
-    pub(super) contexts: ContextCache,
+    pub(super) context_cache: ContextCache,
     pub(super) task_lookup: Arc<TaskLookup>,
     client: watch::Sender<Option<Client>>,
     /// Notified when a call needs a discovery now.
@@ -61,7 +61,8 @@ pub(super) struct Upstream {
     /// Whether the last discovery failed.
     discovery_failed: AtomicBool,
     breaker: Mutex<CircuitBreaker>,
-    /// Cancellations that outlive their turn.
+    /// Cancellations that outlive their turn. Each gives up after [`RECOVERY_WAIT`]. Nothing waits for
+    /// them: dropping the upstream does not abort them, the end of the runtime does.
     cancellations: TaskTracker,
 }
 
@@ -74,10 +75,10 @@ impl Upstream {
         Self {
             name: String::new(),
             source,
-            configure: Box::new(Ok),
+            configure_client: Box::new(Ok),
             edit_card: Box::new(|_| {}),
             redactor,
-            contexts: ContextCache::default(),
+            context_cache: ContextCache::default(),
             task_lookup: Arc::new(TaskLookup::new()),
             client: watch::Sender::new(None),
             refresh_requested: Notify::new(),
@@ -137,14 +138,11 @@ impl Upstream {
             return Ok(CallPermit { upstream: self, client });
         }
         self.refresh_requested.notify_one();
-        let client = timeout(max_wait, client_updates.wait_for(Option::is_some)).await;
-        match client {
-            Ok(Ok(client)) => {
-                let client = client.clone().ok_or_else(Error::internal)?;
-                Ok(CallPermit { upstream: self, client })
-            }
-            Ok(Err(_)) | Err(_) => {
-                let message = "the upstream agent has not been found yet; try again later";
+        let discovered = timeout(max_wait, client_updates.wait_for(Option::is_some)).await;
+        match discovered.ok().and_then(Result::ok).and_then(|client| client.clone()) {
+            Some(client) => Ok(CallPermit { upstream: self, client }),
+            None => {
+                let message = "the upstream agent has not been discovered yet; try again later";
                 Err(Error::new(ErrorKind::Unavailable, message).with_retry_after(max_wait))
             }
         }
@@ -166,7 +164,6 @@ impl Upstream {
     }
 
     fn breaker(&self) -> MutexGuard<'_, CircuitBreaker> {
-        // A poisoned lock is harmless: no method can panic halfway through a change.
         self.breaker.lock()
     }
 
@@ -217,7 +214,9 @@ impl Upstream {
     async fn refresh(&self, card_handle: Option<&CardHandle>) -> Result<(), ClientError> {
         let current = self.client.borrow().clone();
         let client = match current {
-            None => (self.configure)(Client::builder(self.source.clone()))?.connect().await?,
+            None => {
+                (self.configure_client)(Client::builder(self.source.clone()))?.connect().await?
+            }
             Some(client) => match client.refresh().await? {
                 CardRefresh::Unchanged => return Ok(()),
                 CardRefresh::Changed(client) => client,

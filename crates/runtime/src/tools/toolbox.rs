@@ -86,7 +86,7 @@ impl Toolbox {
     ) -> Result<ToolOutput, ToolError> {
         let Some(tool) = self.tools.get(name) else {
             let names: Vec<_> = self.tools.keys().map(String::as_str).collect();
-            let message = format!("unknown tool; available tools: {}", names.join(", "));
+            let message = format!("unknown tool {name:?}; available tools: {}", names.join(", "));
             return Err(ToolError::new(ToolErrorCode::UnknownTool, message));
         };
         let required = tool.definition().capabilities;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use latimer_protocol::{Message, MessageId, Part, StreamResponse, TaskState};
-use latimer_runtime::{CommandAgent, Input};
+use latimer_runtime::{CommandAgent, InputFormat};
 use rustix::process::{Pid, test_kill_process};
 
 use crate::harness::{EngineHarness, parts, status, text, user_message};
@@ -28,7 +28,7 @@ async fn message_is_stdin_and_stdout_is_artifact() {
 
 #[tokio::test]
 async fn json_input_contains_complete_message() {
-    let harness = harness(CommandAgent::new(["cat"]).unwrap().input(Input::Json));
+    let harness = harness(CommandAgent::new(["cat"]).unwrap().input(InputFormat::Json));
     let message = user_message("hello").with_part(Part::data(1));
     let task = harness.send_for_task(message.clone()).await;
     let received: Message = serde_json::from_str(&text(&task)).unwrap();

@@ -1,8 +1,8 @@
 //! Blocking sends whose task is followed when the reply takes long.
 //!
-//! Most agents do less work for a reply than for a stream, so a caller that reads no events is
-//! served by a blocking send. The task of one that takes long is looked up by its context: from
-//! then on its events can be read, and it can be canceled.
+//! Most agents do less work for a reply than for a stream, so a turn whose caller reads no events
+//! uses a blocking send. If the reply takes long, the gateway looks up the task by its context. Once
+//! it is found, the gateway can read its events and cancel it.
 
 #[cfg(test)]
 mod tests;
@@ -23,17 +23,17 @@ use tokio::time::{Instant, sleep_until};
 use super::relay::UpstreamEvents;
 use super::task_lookup::{LookupProbe, TaskLookup};
 
-/// How long a reply may take before its task is looked up.
+/// Time that a reply may take before its task is looked up.
 const LOOKUP_DELAY: Duration = Duration::from_secs(1);
 
 /// Delays between lookups without a result.
 const LOOKUP_BACKOFF: Backoff =
     Backoff { initial: Duration::from_millis(200), max: Duration::from_secs(5) };
 
-/// Number of lookups without a result after which no further lookup is made.
+/// Maximum number of consecutive lookups without a result.
 const MAX_LOOKUPS: u32 = 4;
 
-/// How long the task of a lost reply is looked up while the agent is unreachable.
+/// Maximum time for looking up the task of a lost reply while the agent is unreachable.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 type SendResult = Result<SendMessageResponse, ClientError>;
@@ -46,12 +46,12 @@ pub(super) fn send_then_follow(
     lookup: &Arc<TaskLookup>,
     request: SendMessageRequest,
 ) -> DeferredReply {
-    let (client, resolve_now) = (client.clone(), Arc::new(Notify::new()));
+    let (client, lookup_requested) = (client.clone(), Arc::new(Notify::new()));
     let message = &request.message;
     let starts_task = message.task_id.is_none() && client.uses_streaming();
     let (state, probe) = match message.context_id.clone().filter(|_| starts_task) {
         Some(context) if lookup.is_supported() => {
-            let send = BlockingSend::start(&client, lookup, request, context, &resolve_now);
+            let send = BlockingSend::start(&client, lookup, request, context, &lookup_requested);
             (DeferredState::Sending(send.run().boxed()), None)
         }
         context => {
@@ -59,7 +59,7 @@ pub(super) fn send_then_follow(
             (DeferredState::Following(client.follow(request).into()), probe)
         }
     };
-    DeferredReply { client, state, resolve_now, probe }
+    DeferredReply { client, state, lookup_requested, probe }
 }
 
 /// The reply of a blocking send, or the events of its task once that was looked up. Dropping it
@@ -67,7 +67,7 @@ pub(super) fn send_then_follow(
 pub(super) struct DeferredReply {
     client: Client,
     state: DeferredState,
-    resolve_now: Arc<Notify>,
+    lookup_requested: Arc<Notify>,
     probe: Option<LookupProbe>,
 }
 
@@ -91,7 +91,7 @@ impl UpstreamEvents for DeferredReply {
                 DeferredState::Done => return Ok(None),
                 DeferredState::Following(follower) => {
                     let event = follower.next().await?;
-                    self.test_lookup(event.as_ref());
+                    self.start_probe_if_settled(event.as_ref());
                     return Ok(event);
                 }
                 DeferredState::Sending(send) => match send.await {
@@ -107,8 +107,8 @@ impl UpstreamEvents for DeferredReply {
         }
     }
 
-    fn resolve_now(&self) {
-        self.resolve_now.notify_one();
+    fn request_task_id(&self) {
+        self.lookup_requested.notify_one();
     }
 }
 
@@ -127,8 +127,8 @@ impl DeferredReply {
         }
     }
 
-    /// Starts the probe once the task is settled: it is the only one of its context.
-    fn test_lookup(&mut self, event: Option<&StreamResponse>) {
+    /// Starts the probe once the task is settled: then the task is the only one of its context.
+    fn start_probe_if_settled(&mut self, event: Option<&StreamResponse>) {
         let Some(event) = event else { return };
         let is_settled = event.status().is_some_and(|it| it.state.phase() != Phase::Active);
         if let (true, Some(id)) = (is_settled, event.task_id())
@@ -144,7 +144,7 @@ struct BlockingSend {
     client: Client,
     lookup: Arc<TaskLookup>,
     context: ContextId,
-    resolve_now: Arc<Notify>,
+    lookup_requested: Arc<Notify>,
     /// The call, until its reply is lost.
     reply: Option<BoxFuture<'static, SendResult>>,
     /// Error that lost the reply, and its time.
@@ -167,14 +167,14 @@ impl BlockingSend {
         lookup: &Arc<TaskLookup>,
         request: SendMessageRequest,
         context: ContextId,
-        resolve_now: &Arc<Notify>,
+        lookup_requested: &Arc<Notify>,
     ) -> Self {
         let sender = client.clone();
         Self {
             client: client.clone(),
             lookup: Arc::clone(lookup),
             context,
-            resolve_now: Arc::clone(resolve_now),
+            lookup_requested: Arc::clone(lookup_requested),
             reply: Some(async move { sender.send(request).await }.boxed()),
             lost_reply: None,
             next_lookup: lookup.next_timer_step(LOOKUP_DELAY),
@@ -207,7 +207,7 @@ impl BlockingSend {
             }
             // A lost message may never have had a task.
             if self.lookups == MAX_LOOKUPS && self.lost_reply.is_none() {
-                tracing::debug!(context = %self.context, "no task was found in its context");
+                tracing::debug!(context = %self.context, "no task found in context, lookups disabled");
                 self.lookup.disable();
             }
         }
@@ -215,10 +215,10 @@ impl BlockingSend {
 
     /// Waits for the reply, or until the next lookup is done.
     async fn race(&mut self) -> RaceResult {
-        let Self { client, lookup, context, resolve_now, reply, next_lookup, .. } = self;
+        let Self { client, lookup, context, lookup_requested, reply, next_lookup, .. } = self;
         let look_up = async {
             tokio::select! {
-                () = resolve_now.notified() => {}
+                () = lookup_requested.notified() => {}
                 () = sleep_until(*next_lookup) => {}
             }
             RaceResult::LookedUp(lookup.find(client, context).await)

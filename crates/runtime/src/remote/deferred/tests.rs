@@ -107,7 +107,7 @@ async fn run_second_message(
     let started = Instant::now();
     let reply = send("two");
     if resolve_early {
-        reply.resolve_now();
+        reply.request_task_id();
     }
     (final_state(reply).await, started.elapsed())
 }

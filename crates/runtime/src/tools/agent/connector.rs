@@ -25,7 +25,7 @@ type ConnectFuture = Shared<BoxFuture<'static, Result<Arc<ConnectedAgent>, ToolE
 pub(super) struct AgentConnector {
     tool: Arc<str>,
     source: CardSource,
-    pub(super) configure: Arc<ConfigureClient>,
+    pub(super) configure_client: Arc<ConfigureClient>,
     state: Mutex<ConnectorState>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct ConnectedAgent {
 impl AgentConnector {
     /// Creates the connector of a tool. Does not connect yet.
     pub(super) fn new(tool: &str, source: CardSource) -> Self {
-        Self { tool: tool.into(), source, configure: Arc::new(Ok), state: Mutex::default() }
+        Self { tool: tool.into(), source, configure_client: Arc::new(Ok), state: Mutex::default() }
     }
 
     /// Returns the connected agent; connects first if necessary. Concurrent calls share one attempt
@@ -79,10 +79,11 @@ impl AgentConnector {
 
     fn shared_attempt(&self) -> ConnectFuture {
         let start = || {
-            let (tool, configure) = (Arc::clone(&self.tool), Arc::clone(&self.configure));
+            let (tool, configure_client) =
+                (Arc::clone(&self.tool), Arc::clone(&self.configure_client));
             // Spawned, so that it continues when the first caller drops its future.
             let mut task = JoinSet::new();
-            task.spawn(ConnectedAgent::connect(tool, self.source.clone(), configure));
+            task.spawn(ConnectedAgent::connect(tool, self.source.clone(), configure_client));
             let connect_failed =
                 || ToolError::new(ToolErrorCode::A2aError, "connecting to the agent failed");
             let result = async move {
@@ -97,7 +98,6 @@ impl AgentConnector {
     }
 
     fn state(&self) -> MutexGuard<'_, ConnectorState> {
-        // A poisoned lock is harmless: each field is replaced in one assignment.
         self.state.lock()
     }
 }
@@ -106,13 +106,13 @@ impl ConnectedAgent {
     async fn connect(
         tool: Arc<str>,
         source: CardSource,
-        configure: Arc<ConfigureClient>,
+        configure_client: Arc<ConfigureClient>,
     ) -> Result<Arc<Self>, ToolError> {
         let redactor = Redactor::default();
         if let Some(url) = source.url() {
             redactor.add_url(url);
         }
-        let client = match configure(Client::builder(source)) {
+        let client = match configure_client(Client::builder(source)) {
             Ok(client) => client.connect().await,
             Err(error) => Err(error),
         };

@@ -41,7 +41,6 @@ impl DetachedCalls {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(ContextId, DetachedCall)>> {
-        // A poisoned lock is harmless: an insertion either happened or did not.
         self.0.lock()
     }
 }

@@ -74,9 +74,11 @@ pub struct AgentTool {
     hop_id: String,
     max_wait: Duration,
     connector: AgentConnector,
-    contexts: ContextCache<ContextState>,
+    context_cache: ContextCache<ContextState>,
     detached: DetachedCalls,
-    /// Tasks of all calls, including those that wait for a cancellation to be confirmed.
+    /// Tasks of all calls. A task ends with its call; after the call is dropped, it may take up to ten
+    /// seconds to cancel the agent's task. Nothing waits for these tasks: dropping the tool cancels
+    /// the calls but does not abort them, the end of the runtime does.
     calls: TaskTracker,
 }
 
@@ -102,7 +104,7 @@ impl AgentTool {
             max_wait: DEFAULT_MAX_WAIT,
             connector: AgentConnector::new(&tool_name, source.into()),
             name: tool_name,
-            contexts: ContextCache::default(),
+            context_cache: ContextCache::default(),
             detached: DetachedCalls::default(),
             calls: TaskTracker::new(),
         }
@@ -115,7 +117,7 @@ impl AgentTool {
         mut self,
         configure: impl Fn(ClientBuilder) -> Result<ClientBuilder, ClientError> + Send + Sync + 'static,
     ) -> Self {
-        self.connector.configure = Arc::new(configure);
+        self.connector.configure_client = Arc::new(configure);
         self
     }
 
@@ -161,7 +163,10 @@ impl AgentTool {
             CallOutcome::Canceled => Err(canceled()),
             CallOutcome::Panicked => {
                 self.connector.invalidate(&agent);
-                Err(ToolError::new(ToolErrorCode::A2aError, "the call failed"))
+                Err(ToolError::new(
+                    ToolErrorCode::A2aError,
+                    "the call failed unexpectedly; see the server log",
+                ))
             }
         }
     }
@@ -170,9 +175,9 @@ impl AgentTool {
     /// it.
     fn take_context(&self, context_key: &ContextId) -> ContextState {
         let new_state = || ContextState { context_id: context_key.clone(), input_request: None };
-        let context_state = self.contexts.get(context_key).unwrap_or_else(new_state);
+        let context_state = self.context_cache.get(context_key).unwrap_or_else(new_state);
         if context_state.input_request.is_some() {
-            self.contexts.insert(
+            self.context_cache.insert(
                 context_key.clone(),
                 ContextState { input_request: None, ..context_state.clone() },
             );
@@ -183,7 +188,7 @@ impl AgentTool {
     /// Caches the state of a context, unless it equals the default state.
     fn store_context(&self, context_key: ContextId, context_state: ContextState) {
         if context_state.context_id != context_key || context_state.input_request.is_some() {
-            self.contexts.insert(context_key, context_state);
+            self.context_cache.insert(context_key, context_state);
         }
     }
 }

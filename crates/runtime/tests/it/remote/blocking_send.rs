@@ -8,7 +8,8 @@ use latimer_protocol::{Message, SendMessageResponse, Task, TaskId, TaskState};
 
 use super::stub::{RecordedRequest, Stub, StubResponse};
 use super::{
-    PAIRS, TEST_TIMEOUT, client_for, remote_agent, start_demo, start_gateway, supports_streaming,
+    BINDING_VERSIONS, TEST_TIMEOUT, client_for, remote_agent, start_demo, start_gateway,
+    supports_streaming,
 };
 
 const COMPLETED_TASK: &str =
@@ -105,8 +106,8 @@ async fn blocking_send_is_used_if_tasks_are_found_by_context() {
         (&[], None, false),
     ] {
         let stub = start_listing_stub(tasks, context).await;
-        let gateway = start_gateway(remote_agent(stub.address(), &PAIRS[0])).await;
-        let client = client_for(gateway.address(), &PAIRS[0]);
+        let gateway = start_gateway(remote_agent(stub.address(), &BINDING_VERSIONS[0])).await;
+        let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
         assert_eq!(probe_task_lookup(&client, &stub, want).await, want, "{tasks:?} {context:?}");
         let lookups = stub.requests().iter().filter(|it| is_method(it, "ListTasks")).count();
         assert_eq!(lookups, 1, "the agent is probed once");
@@ -116,8 +117,8 @@ async fn blocking_send_is_used_if_tasks_are_found_by_context() {
 #[tokio::test]
 async fn streaming_call_uses_upstream_stream() {
     let stub = start_listing_stub(&["t1"], None).await;
-    let gateway = start_gateway(remote_agent(stub.address(), &PAIRS[0])).await;
-    let client = client_for(gateway.address(), &PAIRS[0]);
+    let gateway = start_gateway(remote_agent(stub.address(), &BINDING_VERSIONS[0])).await;
+    let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
     assert!(probe_task_lookup(&client, &stub, true).await);
     let stream_calls =
         || stub.requests().iter().filter(|it| is_method(it, "SendStreamingMessage")).count();
@@ -129,9 +130,9 @@ async fn streaming_call_uses_upstream_stream() {
 #[tokio::test]
 async fn slow_agent_is_followed_during_blocking_send() {
     let demo = start_demo().await;
-    for upstream in PAIRS.into_iter().filter(supports_streaming) {
+    for upstream in BINDING_VERSIONS.into_iter().filter(supports_streaming) {
         let gateway = start_gateway(remote_agent(demo.address(), &upstream)).await;
-        let client = client_for(gateway.address(), &PAIRS[0]);
+        let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
         warm_up(&client).await;
         let watcher = client.clone();
         let watch_task = tokio::spawn(async move {
@@ -159,14 +160,14 @@ async fn warm_up(client: &Client) {
 #[tokio::test]
 async fn cancel_does_not_wait_for_blocking_send() {
     let demo = start_demo().await;
-    let gateway = start_gateway(remote_agent(demo.address(), &PAIRS[0])).await;
-    warm_up(&client_for(gateway.address(), &PAIRS[0])).await;
+    let gateway = start_gateway(remote_agent(demo.address(), &BINDING_VERSIONS[0])).await;
+    warm_up(&client_for(gateway.address(), &BINDING_VERSIONS[0])).await;
     // Where clients assign task ids, a task can be canceled before its first event.
-    let client = client_for(gateway.address(), &PAIRS[2]);
+    let client = client_for(gateway.address(), &BINDING_VERSIONS[2]);
     let id = TaskId::new("client-id").unwrap();
     let (sender, message) = (client.clone(), user_message("wait 60000").with_task(id.clone()));
     let send_task = tokio::spawn(async move { send_for_task(&sender, message).await });
-    let upstream = client_for(demo.address(), &PAIRS[0]);
+    let upstream = client_for(demo.address(), &BINDING_VERSIONS[0]);
     wait_until_listed(&upstream, |it| it.status.state == TaskState::Working).await;
     client.cancel_task(id).await.unwrap();
     wait_until_listed(&upstream, |it| it.status.state == TaskState::Canceled).await;
@@ -193,8 +194,8 @@ async fn lost_reply_is_recovered_by_context_lookup() {
         _ => StubResponse::Close(String::new()),
     })
     .await;
-    let gateway = start_gateway(remote_agent(stub.address(), &PAIRS[0])).await;
-    let client = client_for(gateway.address(), &PAIRS[0]);
+    let gateway = start_gateway(remote_agent(stub.address(), &BINDING_VERSIONS[0])).await;
+    let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
     assert!(probe_task_lookup(&client, &stub, true).await);
     let requests = stub.requests();
     let count = |method| requests.iter().filter(|it| is_method(it, method)).count();

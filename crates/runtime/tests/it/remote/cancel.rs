@@ -11,7 +11,9 @@ use latimer_protocol::{
 use latimer_server::{Policy, RunningServer};
 
 use super::stub::{RecordedRequest, Stub, StubResponse};
-use super::{PAIRS, TEST_TIMEOUT, client_for, remote_agent, start_gateway_with, wait_until};
+use super::{
+    BINDING_VERSIONS, TEST_TIMEOUT, client_for, remote_agent, start_gateway_with, wait_until,
+};
 
 /// Cancel grace of the gateway.
 const GRACE: Duration = Duration::from_millis(200);
@@ -53,9 +55,10 @@ async fn start_working_task(
     })
     .await;
     let policy = Policy { cancel_grace: GRACE, ..Policy::default() };
-    let agent = remote_agent(stub.address(), &PAIRS[0]).into_agent("proxy").with_policy(policy);
+    let agent =
+        remote_agent(stub.address(), &BINDING_VERSIONS[0]).into_agent("proxy").with_policy(policy);
     let gateway = start_gateway_with([agent]).await;
-    let client = client_for(gateway.address(), &PAIRS[0]);
+    let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };
     let request = SendMessageRequest::from(user_message("hello"));
     let request = SendMessageRequest { configuration: Some(configuration), ..request };

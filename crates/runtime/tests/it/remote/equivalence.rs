@@ -8,7 +8,9 @@ use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{Message, Part, Version};
 use serde_json::Value;
 
-use super::{PAIRS, client_for, remote_agent, start_demo, start_gateway, supports_streaming};
+use super::{
+    BINDING_VERSIONS, client_for, remote_agent, start_demo, start_gateway, supports_streaming,
+};
 
 /// Returns the events of a stream as JSON, with ids numbered in order of appearance and without
 /// timestamps.
@@ -71,7 +73,9 @@ fn script() -> Vec<Message> {
 #[tokio::test(flavor = "multi_thread")]
 async fn gateway_streams_same_events_as_direct_call() {
     let demo = start_demo().await;
-    for upstream in PAIRS.into_iter().filter(|it| supports_streaming(it) && it.1 != Version::V0_1) {
+    for upstream in
+        BINDING_VERSIONS.into_iter().filter(|it| supports_streaming(it) && it.1 != Version::V0_1)
+    {
         let gateway = start_gateway(remote_agent(demo.address(), &upstream)).await;
         // Both clients use the upstream version, because the gateway cannot add what that version
         // lacks.

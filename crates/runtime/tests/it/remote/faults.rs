@@ -12,7 +12,9 @@ use latimer_protocol::{SendMessageResponse, StreamResponse, TaskState};
 use latimer_runtime::EchoAgent;
 
 use super::stub::{RecordedRequest, Stub, StubResponse};
-use super::{PAIRS, TEST_TIMEOUT, client_for, remote_agent, short_timeouts, start_gateway_with};
+use super::{
+    BINDING_VERSIONS, TEST_TIMEOUT, client_for, remote_agent, short_timeouts, start_gateway_with,
+};
 
 const SUBMITTED: &str =
     r#"{"task":{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_SUBMITTED"}}}"#;
@@ -67,11 +69,11 @@ async fn send_through_gateway(
         idle_timeout: Duration::from_millis(500),
         ..CallLimits::default()
     };
-    let upstream = remote_agent(stub.address(), &PAIRS[0])
+    let upstream = remote_agent(stub.address(), &BINDING_VERSIONS[0])
         .configure_client(move |client| Ok(short_timeouts(client)?.limits(limits.clone())));
     let gateway =
         start_gateway_with([upstream.into_agent("proxy"), EchoAgent::new_agent("echo")]).await;
-    let client = client_for(gateway.address(), &PAIRS[0]);
+    let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
     let other =
         latimer_client::Client::new(&format!("http://{}/a2a/agents/echo", gateway.address()));
     let other = other.unwrap();
@@ -244,9 +246,14 @@ async fn append_to_unknown_artifact_creates_it() {
     let stream = StubResponse::event_stream(&[SUBMITTED, &early, &two, DONE]);
     let stub = Stub::start(move |_| StubResponse::Close(stream.clone())).await;
     let gateway =
-        start_gateway_with([remote_agent(stub.address(), &PAIRS[0]).into_agent("proxy")]).await;
-    let events =
-        client_for(gateway.address(), &PAIRS[0]).stream(user_message("hello")).await.unwrap();
+        start_gateway_with(
+            [remote_agent(stub.address(), &BINDING_VERSIONS[0]).into_agent("proxy")],
+        )
+        .await;
+    let events = client_for(gateway.address(), &BINDING_VERSIONS[0])
+        .stream(user_message("hello"))
+        .await
+        .unwrap();
     let events: Vec<_> = events.try_collect().await.unwrap();
     let appends: Vec<_> = events
         .iter()
@@ -284,11 +291,11 @@ async fn agent_without_streaming_is_polled() {
 async fn forbidden_upstream_address_opens_circuit() {
     let redirect = "HTTP/1.1 307 X\r\nlocation: ftp://inner.example/\r\ncontent-length: 0\r\n\r\n";
     let stub = Stub::start(move |_| StubResponse::Close(redirect.to_owned())).await;
-    let upstream = remote_agent(stub.address(), &PAIRS[0])
+    let upstream = remote_agent(stub.address(), &BINDING_VERSIONS[0])
         .configure_client(|client| Ok(short_timeouts(client)?.disable_streaming()))
         .into_agent("proxy");
     let gateway = start_gateway_with([upstream]).await;
-    let client = client_for(gateway.address(), &PAIRS[0]);
+    let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
     let mut messages = Vec::new();
     for _ in 0..20 {
         let Err(Error::Agent(error)) = client.send(user_message("hello")).await else {
@@ -312,8 +319,11 @@ async fn repeated_failures_open_circuit() {
     })
     .await;
     let gateway =
-        start_gateway_with([remote_agent(stub.address(), &PAIRS[0]).into_agent("proxy")]).await;
-    let client = client_for(gateway.address(), &PAIRS[0]);
+        start_gateway_with(
+            [remote_agent(stub.address(), &BINDING_VERSIONS[0]).into_agent("proxy")],
+        )
+        .await;
+    let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
     let mut messages = Vec::new();
     for _ in 0..20 {
         let Err(Error::Agent(error)) = client.send(user_message("hello")).await else {

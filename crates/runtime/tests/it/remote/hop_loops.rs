@@ -7,7 +7,8 @@ use latimer_server::Server;
 use tokio::net::TcpListener;
 
 use super::{
-    PAIRS, client_for, remote_agent, short_timeouts, start_demo, start_gateway, supports_streaming,
+    BINDING_VERSIONS, client_for, remote_agent, short_timeouts, start_demo, start_gateway,
+    supports_streaming,
 };
 
 fn expect_task(sent: Result<SendMessageResponse, latimer_client::Error>) -> Task {
@@ -19,7 +20,7 @@ fn expect_task(sent: Result<SendMessageResponse, latimer_client::Error>) -> Task
 
 #[tokio::test]
 async fn looping_message_is_rejected_with_its_hop_path() {
-    for pair in PAIRS.into_iter().filter(supports_streaming) {
+    for pair in BINDING_VERSIONS.into_iter().filter(supports_streaming) {
         // The address of the second gateway must be known before that gateway starts.
         let second_socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let second_address = second_socket.local_addr().unwrap();
@@ -28,7 +29,9 @@ async fn looping_message_is_rejected_with_its_hop_path() {
         let second = Server::new(second).serve(second_socket).await.unwrap();
         for address in [first.address(), second.address()] {
             let task = expect_task(
-                client_for(address, &PAIRS[0]).send(user_message("round and round")).await,
+                client_for(address, &BINDING_VERSIONS[0])
+                    .send(user_message("round and round"))
+                    .await,
             );
             // Version 0.1 has no rejected state.
             let is_rejected = [TaskState::Rejected, TaskState::Failed].contains(&task.status.state);
@@ -38,8 +41,10 @@ async fn looping_message_is_rejected_with_its_hop_path() {
             let (proxy, other) = (text.matches("proxy@").count(), text.matches("other@").count());
             assert_eq!(proxy + other, 3, "{pair:?}: {text}");
         }
-        let page =
-            client_for(second.address(), &PAIRS[0]).list_tasks(Default::default()).await.unwrap();
+        let page = client_for(second.address(), &BINDING_VERSIONS[0])
+            .list_tasks(Default::default())
+            .await
+            .unwrap();
         assert!(page.tasks.iter().all(|it| it.status.state.is_terminal()), "{page:?}");
     }
 }
@@ -56,11 +61,11 @@ async fn message_is_rejected_after_max_hops() {
         running.push(start_gateway(remote).await);
     }
     let reached = expect_task(
-        client_for(running[2].address(), &PAIRS[0]).send(user_message("echo hi")).await,
+        client_for(running[2].address(), &BINDING_VERSIONS[0]).send(user_message("echo hi")).await,
     );
     assert_eq!((reached.status.state, reached.text().as_str()), (TaskState::Completed, "hi"));
     let rejected = expect_task(
-        client_for(running[3].address(), &PAIRS[0]).send(user_message("echo hi")).await,
+        client_for(running[3].address(), &BINDING_VERSIONS[0]).send(user_message("echo hi")).await,
     );
     assert_eq!(rejected.status.state, TaskState::Rejected);
     let text = rejected.status.message.unwrap().text();

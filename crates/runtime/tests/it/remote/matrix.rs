@@ -11,8 +11,8 @@ use latimer_protocol::{
 use latimer_server::Server;
 
 use super::{
-    PAIRS, Pair, client_for, remote_agent, start_demo, start_gateway, start_server,
-    supports_streaming, wait_until,
+    BINDING_VERSIONS, BindingVersion, client_for, remote_agent, start_demo, start_gateway,
+    start_server, supports_streaming, wait_until,
 };
 
 fn expect_task(response: SendMessageResponse) -> Task {
@@ -36,7 +36,7 @@ async fn start_task(client: &Client, text: &str) -> Task {
 }
 
 /// Checks every operation through a gateway.
-async fn check_operations(client: &Client, caller: &Pair, upstream: &Pair) {
+async fn check_operations(client: &Client, caller: &BindingVersion, upstream: &BindingVersion) {
     let label = format!("{caller:?} through {upstream:?}");
     let echoed = send_text(client, "echo hello").await;
     assert_eq!(
@@ -102,9 +102,9 @@ async fn check_operations(client: &Client, caller: &Pair, upstream: &Pair) {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_client_version_reaches_every_agent_version() {
     let demo = start_demo().await;
-    for upstream in PAIRS {
+    for upstream in BINDING_VERSIONS {
         let gateway = start_gateway(remote_agent(demo.address(), &upstream)).await;
-        for pair in PAIRS {
+        for pair in BINDING_VERSIONS {
             check_operations(&client_for(gateway.address(), &pair), &pair, &upstream).await;
         }
         gateway.shutdown().await;
@@ -114,7 +114,7 @@ async fn every_client_version_reaches_every_agent_version() {
 #[tokio::test]
 async fn cancel_reaches_upstream_agent() {
     let demo = start_demo().await;
-    let pair = PAIRS[0].clone();
+    let pair = BINDING_VERSIONS[0].clone();
     let gateway = start_gateway(remote_agent(demo.address(), &pair)).await;
     let (client, upstream) =
         (client_for(gateway.address(), &pair), client_for(demo.address(), &pair));
@@ -147,9 +147,9 @@ async fn cancel_reaches_upstream_agent() {
 #[tokio::test]
 async fn auth_required_task_completes_after_answer() {
     let demo = start_demo().await;
-    for upstream in PAIRS.into_iter().filter(|(_, version)| *version != Version::V0_1) {
+    for upstream in BINDING_VERSIONS.into_iter().filter(|(_, version)| *version != Version::V0_1) {
         let gateway = start_gateway(remote_agent(demo.address(), &upstream)).await;
-        let client = client_for(gateway.address(), &PAIRS[0]);
+        let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
         let interrupted = send_text(&client, "auth").await;
         assert_eq!(interrupted.status.state, TaskState::AuthRequired, "{upstream:?}");
         let answered = expect_task(
@@ -162,7 +162,7 @@ async fn auth_required_task_completes_after_answer() {
 #[tokio::test]
 async fn context_maps_to_one_upstream_context() {
     let demo = start_demo().await;
-    let pair = PAIRS[0].clone();
+    let pair = BINDING_VERSIONS[0].clone();
     let gateway = start_gateway(remote_agent(demo.address(), &pair)).await;
     let (client, upstream) =
         (client_for(gateway.address(), &pair), client_for(demo.address(), &pair));
@@ -181,7 +181,7 @@ async fn context_maps_to_one_upstream_context() {
 #[tokio::test]
 async fn contexts_of_different_callers_are_isolated() {
     let demo = start_demo().await;
-    let pair = PAIRS[0].clone();
+    let pair = BINDING_VERSIONS[0].clone();
     let authenticate = |headers: &http::HeaderMap| {
         let token = headers.get("authorization")?.to_str().ok()?;
         Some(Caller::new(token.to_owned()))

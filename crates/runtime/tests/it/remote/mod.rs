@@ -26,10 +26,10 @@ use latimer_server::{Agent, RunningServer, Server};
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A binding and a version.
-pub(crate) type Pair = (ProtocolBinding, Version);
+pub(crate) type BindingVersion = (ProtocolBinding, Version);
 
 /// All pairs that exist. HTTP+JSON of version 0.1 is the legacy REST API.
-pub(crate) const PAIRS: [Pair; 8] = [
+pub(crate) const BINDING_VERSIONS: [BindingVersion; 8] = [
     (ProtocolBinding::JsonRpc, Version::V1_0),
     (ProtocolBinding::JsonRpc, Version::V0_3),
     (ProtocolBinding::JsonRpc, Version::V0_1),
@@ -41,7 +41,7 @@ pub(crate) const PAIRS: [Pair; 8] = [
 ];
 
 /// Returns whether a pair supports streaming; the legacy REST API does not.
-pub(crate) fn supports_streaming(pair: &Pair) -> bool {
+pub(crate) fn supports_streaming(pair: &BindingVersion) -> bool {
     *pair != (ProtocolBinding::HttpJson, Version::V0_1)
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn start_demo() -> RunningServer {
 }
 
 /// Creates the card of an agent with a single interface.
-pub(crate) fn card_for(address: SocketAddr, (binding, version): &Pair) -> AgentCard {
+pub(crate) fn card_for(address: SocketAddr, (binding, version): &BindingVersion) -> AgentCard {
     let url = match binding {
         ProtocolBinding::Grpc => address.to_string(),
         _ => format!("http://{address}/a2a"),
@@ -76,7 +76,7 @@ pub(crate) fn card_for(address: SocketAddr, (binding, version): &Pair) -> AgentC
 }
 
 /// Creates a gateway for an agent with a single interface.
-pub(crate) fn remote_agent(address: SocketAddr, pair: &Pair) -> RemoteAgent {
+pub(crate) fn remote_agent(address: SocketAddr, pair: &BindingVersion) -> RemoteAgent {
     RemoteAgent::new(card_for(address, pair)).configure_client(short_timeouts)
 }
 
@@ -104,7 +104,7 @@ async fn start_gateway_with(agents: impl IntoIterator<Item = Agent>) -> RunningS
 }
 
 /// Creates a client for a single interface, which does not fetch the card.
-pub(crate) fn client_for(address: SocketAddr, (binding, version): &Pair) -> Client {
+pub(crate) fn client_for(address: SocketAddr, (binding, version): &BindingVersion) -> Client {
     let url = format!("http://{address}/a2a");
     let client = Client::builder(url).bindings([binding.clone()]).versions([*version]);
     client.build().unwrap()

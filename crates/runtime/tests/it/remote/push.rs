@@ -12,7 +12,9 @@ use latimer_runtime::DemoAgent;
 use latimer_server::Server;
 
 use super::stub::{Stub, StubResponse};
-use super::{PAIRS, TEST_TIMEOUT, client_for, remote_agent, start_gateway, start_server};
+use super::{
+    BINDING_VERSIONS, TEST_TIMEOUT, client_for, remote_agent, start_gateway, start_server,
+};
 
 #[tokio::test]
 async fn gateway_delivers_webhooks_for_upstream_without_push() {
@@ -21,7 +23,7 @@ async fn gateway_delivers_webhooks_for_upstream_without_push() {
     card.capabilities =
         AgentCapabilities { push_notifications: Some(false), ..AgentCapabilities::default() };
     let demo = start_server(Server::new(agent.with_card(card))).await;
-    let gateway = start_gateway(remote_agent(demo.address(), &PAIRS[0])).await;
+    let gateway = start_gateway(remote_agent(demo.address(), &BINDING_VERSIONS[0])).await;
     let hook = Stub::start(|_| StubResponse::new(200, "text/plain", "")).await;
     let webhook = TaskPushNotificationConfig {
         url: format!("http://{}/hook", hook.address()),
@@ -35,9 +37,9 @@ async fn gateway_delivers_webhooks_for_upstream_without_push() {
         configuration: Some(configuration),
         ..SendMessageRequest::from(user_message("chunks 3"))
     };
-    let direct = client_for(demo.address(), &PAIRS[0]).send(request.clone()).await;
+    let direct = client_for(demo.address(), &BINDING_VERSIONS[0]).send(request.clone()).await;
     assert!(direct.is_err(), "the upstream agent has no push notifications: {direct:?}");
-    let sent = client_for(gateway.address(), &PAIRS[0]).send(request).await.unwrap();
+    let sent = client_for(gateway.address(), &BINDING_VERSIONS[0]).send(request).await.unwrap();
     let SendMessageResponse::Task(task) = sent else { panic!("{sent:?}") };
     assert_eq!(task.status.state, TaskState::Completed);
     let since = Instant::now();

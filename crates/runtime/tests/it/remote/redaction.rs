@@ -12,7 +12,7 @@ use latimer_server::Server;
 use serde_json::json;
 
 use super::stub::{Stub, StubResponse};
-use super::{PAIRS, TEST_TIMEOUT, short_timeouts, start_demo, start_server, wait_until};
+use super::{BINDING_VERSIONS, TEST_TIMEOUT, short_timeouts, start_demo, start_server, wait_until};
 
 /// Starts an agent with direct replies, and returns its card.
 async fn start_upstream() -> (Stub, AgentCard) {
@@ -110,7 +110,7 @@ async fn directives_are_not_forwarded_upstream() {
     let (stub, card) = start_upstream().await;
     let gateway =
         super::start_gateway(RemoteAgent::new(card).configure_client(short_timeouts)).await;
-    let client = super::client_for(gateway.address(), &PAIRS[0]);
+    let client = super::client_for(gateway.address(), &BINDING_VERSIONS[0]);
     for kind in [json!("execute_task"), json!("unknown_kind"), json!(7)] {
         let mut message = user_message("hello");
         message.metadata.insert("swarmKind".to_owned(), kind.clone());
@@ -171,7 +171,7 @@ async fn upstream_address_is_never_exposed() {
         RemoteAgent::new(format!("http://{upstream_address}")).configure_client(short_timeouts);
     let gateway = super::start_gateway(remote).await;
     let url = format!("http://{}", gateway.address());
-    let client = super::client_for(gateway.address(), &PAIRS[0]);
+    let client = super::client_for(gateway.address(), &BINDING_VERSIONS[0]);
     client.send(user_message("echo first")).await.unwrap();
     for path in [".well-known/agent-card.json", ".well-known/agent.json"] {
         let card = Client::builder(format!("{url}/{path}")).card().await.unwrap();

@@ -9,7 +9,7 @@ use latimer_protocol::card::CardFormat;
 use latimer_runtime::RemoteAgent;
 
 use super::stub::{Stub, StubResponse};
-use super::{PAIRS, TEST_TIMEOUT, card_for, short_timeouts, start_gateway};
+use super::{BINDING_VERSIONS, TEST_TIMEOUT, card_for, short_timeouts, start_gateway};
 
 /// The card of version `version`, and the headers that identify it.
 fn respond(request_head: &str, version: usize) -> StubResponse {
@@ -18,7 +18,7 @@ fn respond(request_head: &str, version: usize) -> StubResponse {
         return StubResponse::keep_alive(304, &headers, "");
     }
     let host = request_head.lines().find_map(|it| it.strip_prefix("host: ")).unwrap();
-    let mut card = card_for(host.parse().unwrap(), &PAIRS[0]);
+    let mut card = card_for(host.parse().unwrap(), &BINDING_VERSIONS[0]);
     card.name = format!("version {version}");
     StubResponse::keep_alive(200, &headers, &card.to_json(CardFormat::V1_0).to_string())
 }

@@ -8,7 +8,7 @@ use latimer_protocol::{ErrorKind, SendMessageResponse};
 use latimer_runtime::{DemoAgent, RemoteAgent};
 use latimer_server::Server;
 
-use super::{PAIRS, TEST_TIMEOUT, client_for, short_timeouts, start_gateway};
+use super::{BINDING_VERSIONS, TEST_TIMEOUT, client_for, short_timeouts, start_gateway};
 
 #[tokio::test]
 async fn gateway_starts_before_upstream_and_discovers_it() {
@@ -19,7 +19,7 @@ async fn gateway_starts_before_upstream_and_discovers_it() {
     )
     .await;
     assert!(start.elapsed() < TEST_TIMEOUT);
-    let client = client_for(gateway.address(), &PAIRS[0]);
+    let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
     let card = async || {
         let fetched =
             Client::builder(format!("http://{}", gateway.address())).card().await.unwrap();

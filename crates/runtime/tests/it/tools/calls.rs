@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use super::{VERSIONS, call_tool, call_with_text, into_object, tool, toolbox};
 use crate::remote::stub::{Stub, StubResponse};
-use crate::remote::{PAIRS, client_for, start_demo, start_server, supports_streaming};
+use crate::remote::{BINDING_VERSIONS, client_for, start_demo, start_server, supports_streaming};
 
 #[tokio::test]
 async fn call_returns_text_and_data_of_agent() {
     let demo = start_demo().await;
-    for pair in PAIRS {
+    for pair in BINDING_VERSIONS {
         let tools = toolbox(tool("demo", demo.address(), &pair));
         for (instruction, text, data) in [
             ("echo hello", "hello", vec![]),
@@ -63,7 +63,7 @@ async fn input_request_includes_earlier_artifacts() {
 async fn call_in_same_context_answers_question() {
     let demo = start_demo().await;
     // The legacy REST API cannot continue a task.
-    for pair in PAIRS.into_iter().filter(supports_streaming) {
+    for pair in BINDING_VERSIONS.into_iter().filter(supports_streaming) {
         let tools = toolbox(tool("demo", demo.address(), &pair));
         for (instruction, question, state) in [
             ("ask Which city?", "Which city?", TaskState::InputRequired),
@@ -204,7 +204,7 @@ async fn invalid_call_never_reaches_agent() {
             "a2a_other",
             &hello,
             ToolErrorCode::UnknownTool,
-            "unknown tool; available tools: a2a_stub",
+            "unknown tool \"a2a_other\"; available tools: a2a_stub",
         ),
         (
             &granted,

@@ -12,7 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{VERSIONS, into_object, tool, toolbox};
 use crate::remote::stub::{Stub, StubResponse};
-use crate::remote::{PAIRS, TEST_TIMEOUT, client_for, start_demo, supports_streaming, wait_until};
+use crate::remote::{
+    BINDING_VERSIONS, TEST_TIMEOUT, client_for, start_demo, supports_streaming, wait_until,
+};
 
 /// Waits until an agent has a working task, and returns its id.
 pub(super) async fn wait_until_working(client: &Client) -> TaskId {
@@ -39,7 +41,7 @@ async fn call_long_task(tools: &Toolbox, context: &ToolContext) -> String {
 
 #[tokio::test]
 async fn token_cancels_remote_task_and_call() {
-    for pair in PAIRS.into_iter().filter(supports_streaming) {
+    for pair in BINDING_VERSIONS.into_iter().filter(supports_streaming) {
         let demo = start_demo().await;
         let client = client_for(demo.address(), &VERSIONS[0]);
         let tools = toolbox(tool("demo", demo.address(), &pair));
@@ -63,7 +65,7 @@ async fn token_cancels_remote_task_and_call() {
 
 #[tokio::test]
 async fn dropped_call_cancels_remote_task() {
-    for pair in PAIRS.into_iter().filter(supports_streaming) {
+    for pair in BINDING_VERSIONS.into_iter().filter(supports_streaming) {
         let demo = start_demo().await;
         let client = client_for(demo.address(), &VERSIONS[0]);
         let tools = toolbox(tool("demo", demo.address(), &pair));

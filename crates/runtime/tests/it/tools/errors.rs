@@ -8,7 +8,9 @@ use latimer_server::{Agent, AgentFailure, Server, Turn};
 
 use super::{VERSIONS, call_tool, call_with_text, tool, toolbox};
 use crate::remote::stub::{Stub, StubResponse};
-use crate::remote::{PAIRS, short_timeouts, start_demo, start_server, supports_streaming};
+use crate::remote::{
+    BINDING_VERSIONS, short_timeouts, start_demo, start_server, supports_streaming,
+};
 
 #[tokio::test]
 async fn unreachable_agent_is_retryable_and_recovers() {
@@ -37,7 +39,7 @@ async fn unreachable_agent_is_retryable_and_recovers() {
 async fn failed_or_rejected_task_is_not_retryable() {
     let demo = start_demo().await;
     // The legacy REST API reports no status messages.
-    for pair in PAIRS.into_iter().filter(supports_streaming) {
+    for pair in BINDING_VERSIONS.into_iter().filter(supports_streaming) {
         let tools = toolbox(tool("demo", demo.address(), &pair));
         for (instruction, messages) in [
             ("fail out of coffee", ["the agent failed: out of coffee"; 2]),

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{VERSIONS, into_object, tool, toolbox};
 use crate::remote::{
-    PAIRS, TEST_TIMEOUT, client_for, remote_agent, start_server, supports_streaming,
+    BINDING_VERSIONS, TEST_TIMEOUT, client_for, remote_agent, start_server, supports_streaming,
 };
 
 /// Creates an agent that forwards its messages to a tool and counts its turns.
@@ -35,7 +35,7 @@ fn forwarding_agent(name: &str, tools: Toolbox, turns: &Arc<AtomicUsize>) -> Age
 
 #[tokio::test]
 async fn tool_call_loop_between_agents_is_rejected() {
-    for pair in PAIRS.into_iter().filter(supports_streaming) {
+    for pair in BINDING_VERSIONS.into_iter().filter(supports_streaming) {
         let turns = Arc::new(AtomicUsize::new(0));
         // The address of the second agent must be known before that agent starts.
         let second_address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

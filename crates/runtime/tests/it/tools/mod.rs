@@ -17,17 +17,17 @@ use latimer_runtime::tools::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::remote::{Pair, card_for, short_timeouts};
+use crate::remote::{BindingVersion, card_for, short_timeouts};
 
 /// One binding for each version.
-const VERSIONS: [Pair; 3] = [
+const VERSIONS: [BindingVersion; 3] = [
     (ProtocolBinding::JsonRpc, Version::V1_0),
     (ProtocolBinding::Grpc, Version::V0_3),
     (ProtocolBinding::JsonRpc, Version::V0_1),
 ];
 
 /// Creates a tool for the agent at an address that supports only one binding and version.
-fn tool(name: &str, address: SocketAddr, pair: &Pair) -> AgentTool {
+fn tool(name: &str, address: SocketAddr, pair: &BindingVersion) -> AgentTool {
     AgentTool::new(name, card_for(address, pair)).configure_client(short_timeouts)
 }
 

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::{VERSIONS, into_object, tool, toolbox};
 use crate::remote::{
-    PAIRS, Pair, TEST_TIMEOUT, client_for, remote_agent, start_demo, start_server, wait_until,
+    BINDING_VERSIONS, BindingVersion, TEST_TIMEOUT, client_for, remote_agent, start_demo,
+    start_server, wait_until,
 };
 
 /// Answers one question itself and delegates all other turns to a remote agent.
@@ -100,7 +101,11 @@ async fn send_for_task(client: &Client, message: Message) -> Task {
 }
 
 /// Checks that a question is answered and a long task canceled through the local agent.
-async fn check_question_and_cancel(client: &Client, upstream_address: SocketAddr, pair: &Pair) {
+async fn check_question_and_cancel(
+    client: &Client,
+    upstream_address: SocketAddr,
+    pair: &BindingVersion,
+) {
     let interrupted = send_for_task(client, user_message("ask Which city?")).await;
     assert_eq!(interrupted.status.state, TaskState::InputRequired, "{pair:?}: {interrupted:?}");
     assert_eq!(interrupted.status.message.as_ref().unwrap().text(), "Which city?", "{pair:?}");
@@ -150,7 +155,7 @@ async fn remote_agents_work_as_pipeline_steps() {
             .await
     });
     let (shouter, demo) = (start_server(Server::new(shouter)).await, start_demo().await);
-    for (first, second) in PAIRS.into_iter().zip(PAIRS.into_iter().rev()) {
+    for (first, second) in BINDING_VERSIONS.into_iter().zip(BINDING_VERSIONS.into_iter().rev()) {
         let tools = Toolbox::new().grant(NETWORK_FETCH);
         let tools = tools.with_tool(tool("shouter", shouter.address(), &first)).unwrap();
         let tools = tools.with_tool(tool("demo", demo.address(), &second)).unwrap();
