@@ -94,6 +94,15 @@ fn security_guide_claims_cite_tests() {
 }
 
 #[test]
+fn embedding_guide_contains_the_example() {
+    let example = read_document("examples/embedded.rs");
+    let paragraphs = example.split("\n\n").skip(1);
+    let code: Vec<_> = paragraphs.take_while(|it| !it.starts_with("#[cfg(test)]")).collect();
+    let block = format!("```rust,no_run\n{}\n```", code.join("\n\n"));
+    assert!(read_document("docs/guide/embedding.md").contains(&block), "{block}");
+}
+
+#[test]
 fn tests_items_and_files_named_in_documents_exist() {
     let sources = Sources::read();
     let (mut tests, mut items, mut files, mut missing) = (0, 0, 0, Vec::new());
