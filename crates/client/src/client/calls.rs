@@ -20,7 +20,12 @@ impl Client {
     /// Calls any operation with a single reply.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// - [`Error::Agent`] if the agent returns an error.
+    /// - [`Error::Unreachable`], [`Error::ConnectionLost`], [`Error::Timeout`] or
+    ///   [`Error::UpstreamUnavailable`] if no response of the agent arrives.
+    /// - [`Error::InvalidResponse`] if the response is not A2A, or is a stream.
+    /// - [`Error::NoCredentials`] if a token cannot be obtained or renewed.
+    /// - [`Error::Forbidden`] if the guard does not allow the URL.
     pub async fn call(&self, request: Request) -> Result<Reply, Error> {
         match self.call_with_retry(&self.build_call(request)).await?.kind {
             ReplyKind::Single(reply) => Ok(reply),
@@ -31,8 +36,8 @@ impl Client {
     /// Sends a message and waits for its result: a settled task, or a direct reply.
     ///
     /// # Errors
-    /// See [`Error`]. [`Error::Timeout`] if the task takes longer than the timeout of a call, by
-    /// default 30 seconds; the task continues. [`follow`](Self::follow) has no such limit.
+    /// Those of [`call`](Self::call). [`Error::Timeout`] if the task takes longer than the timeout of a
+    /// call, by default 30 seconds; the task continues. [`follow`](Self::follow) has no such limit.
     pub async fn send(
         &self,
         request: impl Into<SendMessageRequest>,
@@ -47,8 +52,8 @@ impl Client {
     /// directive handler.
     ///
     /// # Errors
-    /// See [`Error`]. A server that does not authenticate the client, or does not understand the
-    /// directive, rejects the task.
+    /// Those of [`send`](Self::send). A server that does not authenticate the client, or does not
+    /// understand the directive, rejects the task, which is not an error.
     pub async fn send_directive(&self, directive: Directive) -> Result<SendMessageResponse, Error> {
         self.send(directive.into_message(new_message_id())).await
     }
@@ -57,7 +62,10 @@ impl Client {
     /// breaks, the stream ends with an error; [`follow`](Self::follow) reconnects.
     ///
     /// # Errors
-    /// See [`Error`]; the reason why the stream did not start.
+    /// [`Error::Agent`] of kind
+    /// [`StreamingNotSupported`](latimer_protocol::ErrorKind::StreamingNotSupported) or
+    /// [`UnsupportedOperation`](latimer_protocol::ErrorKind::UnsupportedOperation) if the agent
+    /// cannot stream; otherwise those of [`call`](Self::call).
     pub async fn stream(
         &self,
         request: impl Into<SendMessageRequest>,
@@ -80,7 +88,8 @@ impl Client {
     /// Fetches a task.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::Agent`] of kind [`TaskNotFound`](latimer_protocol::ErrorKind::TaskNotFound) if the agent
+    /// has no such task; otherwise those of [`call`](Self::call).
     pub async fn get_task(&self, request: impl Into<GetTaskRequest>) -> Result<Arc<Task>, Error> {
         into_task(self.call(Request::GetTask(request.into())).await?)
     }
@@ -88,7 +97,9 @@ impl Client {
     /// Fetches a page of the caller's tasks.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::Agent`] of kind
+    /// [`UnsupportedOperation`](latimer_protocol::ErrorKind::UnsupportedOperation) if the protocol
+    /// version of the agent cannot list tasks; otherwise those of [`call`](Self::call).
     pub async fn list_tasks(&self, request: ListTasksRequest) -> Result<ListTasksResponse, Error> {
         match self.call(Request::ListTasks(request)).await? {
             Reply::TaskList(page) => Ok(page),
@@ -99,7 +110,10 @@ impl Client {
     /// Cancels a task.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::Agent`] of kind
+    /// [`TaskNotCancelable`](latimer_protocol::ErrorKind::TaskNotCancelable) if the task is terminal or
+    /// the agent declines, and of kind [`TaskNotFound`](latimer_protocol::ErrorKind::TaskNotFound) if
+    /// the agent has no such task; otherwise those of [`call`](Self::call).
     pub async fn cancel_task(
         &self,
         request: impl Into<CancelTaskRequest>,
@@ -111,7 +125,8 @@ impl Client {
     /// `resume_after`.
     ///
     /// # Errors
-    /// See [`Error`]; the reason why the stream did not start.
+    /// [`Error::Agent`] if the agent has no such task, if the agent cannot stream, or if the task is
+    /// terminal and `resume_after` is `None`; otherwise those of [`call`](Self::call).
     pub async fn subscribe(
         &self,
         id: TaskId,
@@ -126,7 +141,12 @@ impl Client {
     /// Registers a webhook for a task.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::Agent`] of kind
+    /// [`PushNotificationNotSupported`](latimer_protocol::ErrorKind::PushNotificationNotSupported) if
+    /// the agent sends no push notifications, and of kind
+    /// [`TaskNotFound`](latimer_protocol::ErrorKind::TaskNotFound) if it has no such task;
+    /// [`Error::Agent`] of another kind if the agent rejects the URL; otherwise those of
+    /// [`call`](Self::call).
     pub async fn create_webhook(
         &self,
         config: TaskPushNotificationConfig,
@@ -137,7 +157,7 @@ impl Client {
     /// Fetches a webhook of a task.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// Those of [`create_webhook`](Self::create_webhook), apart from a rejected URL.
     pub async fn get_webhook(
         &self,
         task_id: TaskId,
@@ -150,7 +170,7 @@ impl Client {
     /// Fetches the webhooks of a task.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// Those of [`create_webhook`](Self::create_webhook), apart from a rejected URL.
     pub async fn list_webhooks(
         &self,
         request: ListTaskPushNotificationConfigsRequest,
@@ -164,7 +184,7 @@ impl Client {
     /// Deletes a webhook of a task.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// Those of [`create_webhook`](Self::create_webhook), apart from a rejected URL.
     pub async fn delete_webhook(&self, task_id: TaskId, id: PushConfigId) -> Result<(), Error> {
         let request =
             DeleteTaskPushNotificationConfigRequest { tenant: None, task_id, id: Some(id) };
@@ -177,7 +197,8 @@ impl Client {
     /// Fetches the agent's card for authenticated callers.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// [`Error::Agent`] if the agent has no extended card, or does not authenticate the client;
+    /// otherwise those of [`call`](Self::call).
     pub async fn extended_card(&self) -> Result<AgentCard, Error> {
         let request = GetExtendedAgentCardRequest::default();
         match self.call(Request::GetExtendedAgentCard(request)).await? {

@@ -34,18 +34,24 @@ use crate::transport::{InProcess, Transport};
 
 /// Client of one agent. Cheap to clone; clones share their connections.
 ///
-/// ```no_run
+/// ```
 /// use latimer_client::{Client, user_message};
+/// use latimer_protocol::SendMessageResponse;
+/// # use latimer_runtime::DemoAgent;
+/// # use latimer_server::Server;
 ///
-/// # async fn run() -> Result<(), latimer_client::Error> {
-/// let client = Client::connect("https://agents.example").await?;
-/// let answer = client.send(user_message("What is the weather in Oslo?")).await?;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = Server::new(DemoAgent::new_agent("demo")).bind("127.0.0.1:0").listen().await?;
+/// # let url = format!("http://{}", server.address());
+/// let client = Client::connect(&url).await?;
+/// let response = client.send(user_message("say hello")).await?;
+/// assert!(matches!(response, SendMessageResponse::Message(reply) if reply.text() == "hello"));
 ///
-/// let mut follower = client.follow(user_message("Write a poem"));
+/// let mut follower = client.follow(user_message("chunks 3"));
 /// while let Some(event) = follower.next().await? {
 ///     println!("{event:?}");
 /// }
-/// # drop(answer);
 /// # Ok(())
 /// # }
 /// ```

@@ -12,6 +12,26 @@ use crate::error::Error;
 ///
 /// A card lists alternative requirements, each of one or more schemes. The client uses the first
 /// requirement that it can satisfy completely.
+///
+/// ```
+/// use latimer_client::{Client, CredentialSet, user_message};
+/// use latimer_protocol::Secret;
+/// # use latimer_runtime::DemoAgent;
+/// # use latimer_server::{ApiKeys, Server};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let keys = ApiKeys::default().with_operator_key(&Secret::new("k3y"));
+/// # let server = Server::new(DemoAgent::new_agent("demo")).authenticate(keys);
+/// # let server = server.bind("127.0.0.1:0").listen().await?;
+/// # let url = format!("http://{}", server.address());
+/// let credential_set =
+///     CredentialSet { api_key: Some(Secret::new("k3y")), ..CredentialSet::default() };
+/// let client = Client::builder(&url).credential_set(credential_set).connect().await?;
+/// client.send(user_message("echo hello")).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CredentialSet {
     /// An API key, sent where the card declares it.

@@ -35,17 +35,27 @@ use crate::transport::{CallLimits, HttpChannel, Transport};
 /// another name, or no machine at all (`0.0.0.0`), the client calls the host of its own URL
 /// instead.
 ///
-/// ```no_run
-/// use latimer_client::{Client, Credentials};
-/// use latimer_protocol::{Secret, Version, card::ProtocolBinding};
+/// ```
+/// use latimer_client::{Client, Credentials, user_message};
+/// use latimer_protocol::Secret;
+/// use latimer_protocol::card::ProtocolBinding;
+/// # use latimer_runtime::DemoAgent;
+/// # use latimer_server::{ApiKeys, Server};
 ///
-/// # async fn run() -> Result<(), latimer_client::Error> {
-/// let client = Client::builder("https://agents.example")
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let keys = ApiKeys::default().with_operator_key(&Secret::new("t0ken"));
+/// # let server = Server::new(DemoAgent::new_agent("demo")).authenticate(keys);
+/// # let server = server.bind("127.0.0.1:0").listen().await?;
+/// # let url = format!("http://{}", server.address());
+/// let client = Client::builder(&url)
 ///     .credentials(Credentials::bearer(Secret::new("t0ken"))?)
-///     .bindings([ProtocolBinding::Grpc, ProtocolBinding::JsonRpc])
+///     .bindings([ProtocolBinding::HttpJson, ProtocolBinding::JsonRpc])
 ///     .connect()
 ///     .await?;
-/// # drop(client);
+/// let binding = client.interface().map(|it| &it.binding);
+/// assert_eq!(binding, Some(&ProtocolBinding::HttpJson));
+/// client.send(user_message("echo hello")).await?;
 /// # Ok(())
 /// # }
 /// ```

@@ -33,17 +33,25 @@ const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(120);
 ///
 /// Dropping it does not cancel the task.
 ///
-/// ```no_run
-/// # use latimer_client::{Client, Error, user_message};
-/// # use latimer_protocol::StreamResponse;
-/// # async fn run(client: &Client) -> Result<(), Error> {
-/// let mut follower = client.follow(user_message("Write a poem"));
+/// ```
+/// # use latimer_client::{Client, user_message};
+/// # use latimer_protocol::{StreamResponse, TaskState};
+/// # use latimer_runtime::DemoAgent;
+/// # use latimer_server::Server;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = Server::new(DemoAgent::new_agent("demo")).bind("127.0.0.1:0").listen().await?;
+/// # let url = format!("http://{}", server.address());
+/// # let client = Client::connect(&url).await?;
+/// let mut follower = client.follow(user_message("chunks 2"));
 /// while let Some(event) = follower.next().await? {
 ///     if let StreamResponse::StatusUpdate(update) = event {
 ///         println!("{}", update.status.state);
 ///     }
 /// }
-/// println!("{:?}", follower.task());
+/// let task = follower.task().ok_or("the agent replied without a task")?;
+/// assert_eq!(task.status.state, TaskState::Completed);
+/// assert!(task.text().contains("chunk 2 of 2"));
 /// # Ok(())
 /// # }
 /// ```

@@ -14,8 +14,34 @@ use crate::error::Error;
 
 /// Source of access tokens. Cheap to clone; clones share the token.
 ///
-/// The first call that needs a token requests it. It is renewed once it has expired or was
-/// rejected; concurrent callers wait for the same request.
+/// The first call that needs a token requests it. A call that finds the token expired or rejected
+/// renews it; concurrent calls wait for the same request.
+///
+/// ```
+/// use latimer_client::Credentials;
+/// use latimer_client::credentials::oauth::{
+///     AuthorizationServer, OAuthClient, SavedTokens, TokenSource,
+/// };
+/// use latimer_client::outbound::{Guard, HttpClient, Rules};
+/// use latimer_protocol::Secret;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let http = HttpClient::builder(Guard::new(Rules::default())).build()?;
+/// let client = OAuthClient {
+///     client_secret: Some(Secret::new("s3cret")),
+///     ..OAuthClient::new("my-client")
+/// };
+/// let server = AuthorizationServer::new(http, client, "https://login.example/token");
+/// let credentials = Credentials::tokens(TokenSource::client_credentials(server.clone()));
+///
+/// // A later process restores the login of a user.
+/// let saved = SavedTokens { refresh_token: Some(Secret::new("t0ken")), ..SavedTokens::default() };
+/// let tokens = TokenSource::restore(server, saved.clone())?;
+/// assert_eq!(tokens.save(), saved);
+/// # drop(credentials);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct TokenSource(Arc<Inner>);
 
