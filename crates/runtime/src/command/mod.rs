@@ -29,11 +29,24 @@ use run::CommandRun;
 /// Agent that runs a program for each turn.
 ///
 /// ```
+/// use latimer_client::{Client, user_message};
+/// use latimer_protocol::SendMessageResponse;
 /// use latimer_runtime::CommandAgent;
+/// use latimer_server::Server;
 ///
-/// let agent = CommandAgent::new(["tr", "a-z", "A-Z"])?.into_agent("shout");
-/// assert_eq!(agent.name().as_ref(), "shout");
-/// # Ok::<(), latimer_runtime::InvalidCommand>(())
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # if cfg!(windows) {
+/// #     return Ok(());
+/// # }
+/// let agent = CommandAgent::new(["tr", "a-z", "A-Z"])?.into_agent("upper-case");
+/// let server = Server::new(agent).bind("127.0.0.1:0").listen().await?;
+///
+/// let client = Client::connect(format!("http://{}", server.address())).await?;
+/// let response = client.send(user_message("hello")).await?;
+/// assert!(matches!(response, SendMessageResponse::Task(task) if task.text() == "HELLO"));
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// The environment of the program contains `PATH`, `HOME`, `TMPDIR`, the

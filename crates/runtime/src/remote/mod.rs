@@ -62,10 +62,24 @@ const DIRECTIVES_NOT_FORWARDED: &str = "directives are not forwarded to the \
 /// five seconds and fail with a retryable error.
 ///
 /// ```
+/// use latimer_client::{Client, user_message};
+/// use latimer_protocol::SendMessageResponse;
 /// use latimer_runtime::RemoteAgent;
+/// use latimer_server::Server;
 ///
-/// let agent = RemoteAgent::new("https://partner.example.com").into_agent("partner");
-/// assert_eq!(agent.card().name, "partner");
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let echo = latimer_runtime::EchoAgent::new_agent("echo");
+/// # let remote = Server::new(echo).bind("127.0.0.1:0").listen().await?;
+/// # let url = format!("http://{}", remote.address());
+/// let agent = RemoteAgent::new(&url).into_agent("partner");
+/// let gateway = Server::new(agent).bind("127.0.0.1:0").listen().await?;
+///
+/// let client = Client::connect(format!("http://{}", gateway.address())).await?;
+/// let response = client.send(user_message("hello")).await?;
+/// assert!(matches!(response, SendMessageResponse::Task(task) if task.text() == "hello"));
+/// # Ok(())
+/// # }
 /// ```
 pub struct RemoteAgent {
     upstream: Arc<Upstream>,

@@ -61,10 +61,21 @@ const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 /// next call connects again.
 ///
 /// ```
-/// use latimer_runtime::tools::{AgentTool, Tool};
+/// use latimer_runtime::tools::{AgentTool, NETWORK_FETCH, ToolContext, Toolbox};
+/// use serde_json::{Map, json};
+/// # use latimer_server::Server;
 ///
-/// let tool = AgentTool::new("weather.oslo", "https://weather.example.com");
-/// assert_eq!(tool.definition().name, "a2a_weather_oslo");
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let echo = latimer_runtime::EchoAgent::new_agent("echo");
+/// # let server = Server::new(echo).bind("127.0.0.1:0").listen().await?;
+/// # let url = format!("http://{}", server.address());
+/// let tools = Toolbox::new().grant(NETWORK_FETCH).with_tool(AgentTool::new("echo", &url))?;
+/// let arguments = Map::from_iter([("message".to_owned(), json!("hello"))]);
+/// let output = tools.call("a2a_echo", arguments, &ToolContext::default()).await?;
+/// assert_eq!(output.text, "hello");
+/// # Ok(())
+/// # }
 /// ```
 pub struct AgentTool {
     name: String,
