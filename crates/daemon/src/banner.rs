@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::config::{Config, Serving, StoreLocation};
+use crate::config::{Config, ServingMode, StoreLocation};
 
 /// Human-readable summary of a running daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,9 +44,11 @@ impl Banner {
             config.settings.public_url.as_deref().unwrap_or(&local_url).trim_end_matches('/');
         let base = format!("{root}{}", config.settings.listen_path.trim_end_matches('/'));
         let disabled_reason = match config.serving {
-            Serving::Enabled => None,
-            Serving::Disabled => Some("disabled: `a2a.enabled` is false, or there are no agents"),
-            Serving::NotConfigured => {
+            ServingMode::Enabled => None,
+            ServingMode::Disabled => {
+                Some("disabled: `a2a.enabled` is false, or there are no agents")
+            }
+            ServingMode::NotConfigured => {
                 Some("not configured: there is no [a2a] section and no agent")
             }
         };

@@ -1,6 +1,6 @@
-//! Runs a server with everything that its configuration names.
+//! Starts, validates and stops the server of a configuration.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 
 use axum::Router;
 use axum::routing::any;
@@ -14,21 +14,43 @@ use tokio::task::JoinSet;
 use crate::agents::build_agents;
 use crate::auth;
 use crate::banner::Banner;
-use crate::config::{Config, Serving};
+use crate::config::{Config, ServingMode};
 use crate::error::StartError;
-use crate::remote::build_unpublished;
+use crate::remote::build_unpublished_agents;
 use crate::signing::{self, configured_keyring};
 use crate::store;
 
 /// A running daemon. [`shutdown`](Daemon::shutdown) lets running turns finish; dropping it stops
 /// the server at once.
+///
+/// ```
+/// use latimer_daemon::Daemon;
+/// use latimer_daemon::config::{ConfigFile, FlagOverride, LoadRequest, LoadedConfig};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let flag = |option, key, value: &str| FlagOverride { option, key, value: value.into() };
+/// let flags = vec![
+///     flag("--listen", "listen", "127.0.0.1:0"),
+///     flag("--store", "store.kind", "memory"),
+/// ];
+/// let request = LoadRequest { file: ConfigFile::None, flags, ..LoadRequest::default() };
+/// let config = LoadedConfig::load(&request)?.config;
+///
+/// let daemon = Daemon::start(&config).await?;
+/// assert_ne!(daemon.address().port(), 0);
+/// assert_eq!(daemon.banner().agents[0].name, "echo");
+/// daemon.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Daemon {
     running: RunningServer,
     banner: Banner,
     /// Reloads signing keys until the daemon is dropped.
     _key_watcher: JoinSet<()>,
-    /// Discover unpublished remote agents until the daemon is dropped.
+    /// Discovery of unpublished remote agents, until the daemon is dropped.
     _discovery_handles: Vec<DiscoveryHandle>,
 }
 
@@ -36,14 +58,14 @@ impl Daemon {
     /// Opens the store, claims the unfinished tasks of ended processes, and listens.
     ///
     /// # Errors
-    /// If the configuration cannot be served, the store cannot be opened, or the address cannot be
+    /// Fails if the configuration cannot be served, the store cannot be opened, or the address cannot be
     /// bound.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         require_auth_if_remote(config).await?;
         let key_files = config.signing.as_ref().map(signing::read_key_files).unwrap_or_default();
         let keyring = configured_keyring(config)?;
         let server = store::attach(build_server(config, keyring.clone())?, config)?;
-        let unpublished = build_unpublished(config)?;
+        let unpublished = build_unpublished_agents(config)?;
         let running = server.listen().await.map_err(StartError::Server)?;
         let banner = Banner::new(config, running.address(), running.recovered_tasks());
         let mut key_watcher = JoinSet::new();
@@ -80,11 +102,11 @@ impl Daemon {
     }
 }
 
-/// Checks whether a configuration can be served, without opening the store or a socket. May resolve
-/// the `listen` address, and reads the files of keys and certificates.
+/// Fails if a configuration cannot be served, without opening the store or a socket. May resolve the
+/// `listen` address, and reads the files of keys and certificates.
 ///
 /// # Errors
-/// If [`Daemon::start`] would fail for a reason in the configuration.
+/// Fails if [`Daemon::start`] would fail for a reason in the configuration.
 pub async fn validate(config: &Config) -> Result<(), StartError> {
     require_auth_if_remote(config).await?;
     config.settings.check().map_err(StartError::Server)?;
@@ -97,7 +119,7 @@ pub async fn validate(config: &Config) -> Result<(), StartError> {
     if let Some(primary) = &config.primary_agent {
         registry.with_primary(primary).map_err(|it| StartError::Server(it.into()))?;
     }
-    build_unpublished(config)?;
+    build_unpublished_agents(config)?;
     configured_keyring(config)?;
     Ok(())
 }
@@ -120,8 +142,8 @@ fn build_server(config: &Config, keyring: Option<Keyring>) -> Result<Server, Sta
         server = server.with_keyring(keyring);
     }
     Ok(match config.serving {
-        Serving::Enabled | Serving::Disabled => server,
-        Serving::NotConfigured => {
+        ServingMode::Enabled | ServingMode::Disabled => server,
+        ServingMode::NotConfigured => {
             server.merge_routes(not_found_routes(&config.settings.listen_path))
         }
     })
@@ -139,6 +161,12 @@ async fn require_auth_if_remote(config: &Config) -> Result<(), StartError> {
         true => Ok(()),
         false => Err(StartError::UnauthenticatedRemote { listen: listen() }),
     }
+}
+
+/// Returns whether the server can be reached from this machine only.
+pub(crate) fn is_loopback_only(config: &Config) -> bool {
+    let addresses = config.listen.to_socket_addrs();
+    addresses.is_ok_and(|mut all| all.all(|it| config.settings.is_loopback_only(it)))
 }
 
 /// Returns routes that respond with 404 to every A2A path.

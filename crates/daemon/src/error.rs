@@ -46,13 +46,13 @@ pub enum StartError {
         /// I/O error.
         source: io::Error,
     },
-    /// Every client on the network could call the agents.
+    /// The `listen` address is not a loopback address, and no authentication is configured.
     #[error("{listen} is reachable from other machines but no authentication is configured")]
     UnauthenticatedRemote {
         /// Configured `listen` address.
         listen: String,
     },
-    /// The settings for tokens are invalid.
+    /// The settings in `[auth.jwt]` are invalid.
     #[error("auth.jwt.{0}")]
     Jwt(InvalidJwt),
     /// The `listen` address cannot be resolved.
@@ -134,7 +134,7 @@ impl StartError {
         }
     }
 
-    /// Whether the cause is in the configuration, so that a retry cannot succeed.
+    /// Returns whether the cause is in the configuration, so that a retry cannot succeed.
     #[must_use]
     pub fn is_config_error(&self) -> bool {
         match self {

@@ -11,6 +11,7 @@ use latimer_store::OpenError;
 use serde_json::Value;
 
 use crate::config::{Config, StoreLocation};
+use crate::daemon::is_loopback_only;
 use crate::error::StartError;
 use crate::redact::redact_url;
 use crate::signing::configured_keyring;
@@ -100,7 +101,7 @@ impl OperatorClient {
     /// The API receives `key`. If it is unset, the server of the configuration receives `api_key`.
     ///
     /// # Errors
-    /// If the store is not locked by a daemon but cannot be opened, or if the configuration is
+    /// Fails if the store is not locked by a daemon but cannot be opened, or if the configuration is
     /// invalid.
     pub fn connect(
         config: &Config,
@@ -128,7 +129,7 @@ impl OperatorClient {
                 Err(StartError::Store(OpenError::Locked { .. })) => own_server(local_url()),
                 opened_store => {
                     let push = config.settings.push.clone();
-                    let allow_loopback = store::is_loopback_only(config);
+                    let allow_loopback = is_loopback_only(config);
                     let dispatcher =
                         WebhookDispatcher::new(Arc::from(opened_store?), push, allow_loopback);
                     let issuer = || config.settings.public_url.clone().unwrap_or_else(local_url);
@@ -173,7 +174,7 @@ impl OperatorClient {
     /// Returns all dead letters, oldest first.
     ///
     /// # Errors
-    /// If the request to the daemon or its store fails.
+    /// Fails if the request to the daemon or its store fails.
     pub async fn dead_letters(&self) -> Result<Vec<Value>, OperatorError> {
         match &self.0 {
             Backend::Store(dispatcher) => {
@@ -199,7 +200,7 @@ impl OperatorClient {
     /// Retries delivery of a dead letter once. A delivered dead letter is deleted.
     ///
     /// # Errors
-    /// If the request to the daemon or its store fails. A failed delivery is a [`ReplayOutcome`].
+    /// Fails if the request to the daemon or its store fails. A failed delivery is a [`ReplayOutcome`].
     pub async fn replay_dead_letter(&self, id: &str) -> Result<ReplayOutcome, OperatorError> {
         match &self.0 {
             Backend::Store(dispatcher) => dispatcher.replay(id).await.map_err(OperatorError::Store),
@@ -218,7 +219,7 @@ impl OperatorClient {
     /// Deletes a dead letter. Returns `false` if it does not exist.
     ///
     /// # Errors
-    /// If the request to the daemon or its store fails.
+    /// Fails if the request to the daemon or its store fails.
     pub async fn delete_dead_letter(&self, id: &str) -> Result<bool, OperatorError> {
         match &self.0 {
             Backend::Store(dispatcher) => {

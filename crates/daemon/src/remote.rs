@@ -14,7 +14,9 @@ use latimer_runtime::RemoteAgent;
 use latimer_server::Agent;
 
 use crate::agents::apply_card_config;
-use crate::config::{A2aKeys, AgentConfig, CardConfig, Config, Serving, SignaturePolicy, Upstream};
+use crate::config::{
+    A2aKeys, AgentConfig, CardConfig, Config, ServingMode, SignaturePolicy, Upstream,
+};
 use crate::error::StartError;
 use crate::signing;
 
@@ -37,8 +39,11 @@ pub(crate) fn build_remote_agent(
 
 /// Builds the remote agents that are discovered and not published, with their names. Empty if A2A
 /// is disabled.
-pub(crate) fn build_unpublished(config: &Config) -> Result<Vec<(&str, RemoteAgent)>, StartError> {
-    let remote_agents = config.remote_agents.iter().filter(|_| config.serving != Serving::Disabled);
+pub(crate) fn build_unpublished_agents(
+    config: &Config,
+) -> Result<Vec<(&str, RemoteAgent)>, StartError> {
+    let remote_agents =
+        config.remote_agents.iter().filter(|_| config.serving != ServingMode::Disabled);
     remote_agents.map(|it| Ok((&*it.name, build_remote(&it.name, &it.upstream, config)?))).collect()
 }
 

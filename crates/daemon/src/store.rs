@@ -1,7 +1,5 @@
 //! Opens the configured store.
 
-use std::net::ToSocketAddrs;
-
 use latimer_runtime::create_private_dir;
 use latimer_server::Server;
 use latimer_store::{MemoryStore, SqliteConfig, SqliteStore, TaskStore};
@@ -29,10 +27,4 @@ pub(crate) fn open(config: &Config, holder: &str) -> Result<Box<dyn TaskStore>, 
     let holder = holder.to_owned();
     let store = SqliteStore::open(path, SqliteConfig { durability, retention, holder });
     Ok(Box::new(store.map_err(StartError::Store)?))
-}
-
-/// Whether the server can be reached from this machine only.
-pub(crate) fn is_loopback_only(config: &Config) -> bool {
-    let addresses = config.listen.to_socket_addrs();
-    addresses.is_ok_and(|mut all| all.all(|it| config.settings.is_loopback_only(it)))
 }

@@ -10,7 +10,7 @@ use super::tree::{Layer, Provenance};
 /// Error or warning of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Source of the value that it is about.
+    /// Source of the affected value.
     pub provenance: Provenance,
     /// Description of the problem.
     pub message: String,
@@ -72,8 +72,8 @@ impl Diagnostics {
         self.warnings.push(Diagnostic::new(at.provenance.clone(), message));
     }
 
-    /// Fails with all errors found so far, and removes them.
-    pub(crate) fn check(&mut self) -> Result<(), ConfigError> {
+    /// Fails with the errors found so far, if any, and removes them.
+    pub(crate) fn fail_on_errors(&mut self) -> Result<(), ConfigError> {
         match self.errors.is_empty() {
             true => Ok(()),
             false => Err(ConfigError::Invalid(std::mem::take(&mut self.errors))),
@@ -93,8 +93,8 @@ pub enum ConfigError {
         /// I/O error.
         source: io::Error,
     },
-    /// Keys or values are invalid. Lists all that were found.
-    #[error("{}", list(.0))]
+    /// Keys or values are invalid. Contains every error.
+    #[error("{}", format_diagnostics(.0))]
     Invalid(Vec<Diagnostic>),
 }
 
@@ -104,6 +104,7 @@ impl From<Diagnostic> for ConfigError {
     }
 }
 
-fn list(diagnostics: &[Diagnostic]) -> String {
+/// Formats diagnostics, each on lines of its own.
+fn format_diagnostics(diagnostics: &[Diagnostic]) -> String {
     diagnostics.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! Declares what a configuration may contain: every key, its type, its default and its description.
+//! Declarations of keys: name, type, default, description and example.
 //!
 //! A table of keys is declared once, with `section!`. The declaration yields
 //!
@@ -220,7 +220,7 @@ impl Key {
         }
     }
 
-    /// Whether a plain number counts milliseconds instead of seconds.
+    /// Returns whether a plain number counts milliseconds instead of seconds.
     pub(crate) fn counts_milliseconds(&self) -> bool {
         self.overrides.is_some_and(|it| it.number_unit == Duration::from_millis(1))
     }

@@ -5,11 +5,12 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `raw` | the keys, declared with the macros of `section`; `key` says how to add one |
+//! | `raw` | declarations of all keys, with the macros of `section`; `key` explains how to add one |
 //! | `tree`, `environment`, `env_vars` | the layers, merged into a tree that records the source of each value |
 //! | `schema_check` | unknown and missing keys, aliases, defaults |
-//! | `read`, `location`, `time`, `size`, `url` | values, each read where it was written |
-//! | `resolve` | paths, environment variables and checks; the [`Config`] that the daemon runs with |
+//! | `read`, `location` | conversion of nodes to values; errors name the path and the source of the node |
+//! | `time`, `size`, `url` | types of values with their own syntax |
+//! | `resolve` | resolution of paths and environment variables, checks across keys; yields the [`Config`] |
 //! | `effective`, `reference`, `diagnostic` | output: effective values, the reference, errors and warnings |
 
 mod diagnostic;
@@ -39,13 +40,13 @@ pub use diagnostic::{ConfigError, Diagnostic};
 pub use effective::EffectiveSetting;
 pub use environment::Environment;
 pub use model::{
-    AuthConfig, Config, LogConfig, McpServer, McpTransport, RemoteAgentConfig, Serving,
+    AuthConfig, Config, LogConfig, McpServer, McpTransport, RemoteAgentConfig, ServingMode,
     SigningConfig, StoreConfig, StoreLocation,
 };
 pub use raw::{
-    A2aKeys, AgentConfig, AgentKind, Allow, Binding, CardConfig, ClientIdentity, CommandInput,
-    CommandKeys, ContextConcurrency, DemoKeys, McpKeys, ModelKeys, OAuth, SignaturePolicy, Skill,
-    Token, Upstream,
+    A2aKeys, AgentConfig, AgentKind, AllowKeys, Binding, CardConfig, ClientIdentity, CommandInput,
+    CommandKeys, ContextConcurrency, DemoKeys, McpKeys, ModelKeys, OAuthKeys, SignaturePolicy,
+    Skill, TokenKeys, Upstream,
 };
 pub use reference::reference;
 pub use size::ByteSize;
@@ -73,7 +74,9 @@ pub struct LoadRequest {
 /// Configuration file to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ConfigFile {
-    /// The first that exists of the usual places.
+    /// The file that `LATIMER_CONFIG` names, otherwise the first that exists of `latimer.toml` in the
+    /// current directory, its parents in the same repository, and the configuration directories of
+    /// the user and of the machine. No file if none exists.
     #[default]
     Discover,
     /// This file; it is an error if it does not exist.
@@ -126,8 +129,8 @@ impl LoadedConfig {
     /// Reads the sources of a configuration, merges and checks them.
     ///
     /// # Errors
-    /// [`ConfigError::Unreadable`] when the file cannot be read, and [`ConfigError::Invalid`] with
-    /// everything that is wrong in the sources.
+    /// Returns [`ConfigError::Unreadable`] if the file cannot be read, and [`ConfigError::Invalid`] with
+    /// all errors if a key or value is invalid.
     pub fn load(request: &LoadRequest) -> Result<Self, ConfigError> {
         let LoadRequest { environment, .. } = request;
         let mut diagnostics = Diagnostics::default();
@@ -148,11 +151,11 @@ impl LoadedConfig {
         }
         let has_a2a_section = tree.get(["a2a"]).is_some();
         schema_check::fill_defaults(&mut tree, &ROOT_SECTION);
-        diagnostics.check()?;
+        diagnostics.fail_on_errors()?;
         let raw = read_values(&tree, environment, &mut diagnostics)?;
         let config =
             resolve::resolve(raw, &mut tree, environment, has_a2a_section, &mut diagnostics);
-        diagnostics.check()?;
+        diagnostics.fail_on_errors()?;
         Ok(Self { config, warnings: diagnostics.warnings, file, tree })
     }
 
@@ -192,7 +195,7 @@ fn default_agent() -> Node {
     Node::from_value(json!([{"name": "echo", "kind": "echo"}]), &Layer::Default.into())
 }
 
-/// Reads all sections and resolves the values that depend on where they were written.
+/// Reads all sections, and resolves paths and environment variables in their values.
 fn read_values(
     tree: &Node,
     environment: &Environment,

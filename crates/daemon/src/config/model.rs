@@ -27,7 +27,7 @@ pub struct Config {
     /// Name of the agent that receives calls which select none; the first agent if unset.
     pub primary_agent: Option<String>,
     /// Whether A2A is served.
-    pub serving: Serving,
+    pub serving: ServingMode,
     /// Settings of the server.
     pub settings: Settings,
     /// `User-Agent` header for remote agents; the default of the client if unset.
@@ -47,13 +47,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// Whether callers must authenticate.
+    /// Returns whether callers must authenticate.
     #[must_use]
     pub fn requires_auth(&self) -> bool {
         self.accepts_tokens() || self.auth.certificates.is_some()
     }
 
-    /// Whether callers can authenticate with a key or a token.
+    /// Returns whether callers can authenticate with a key or a token.
     pub(crate) fn accepts_tokens(&self) -> bool {
         self.api_key.is_some() || !self.auth.keys.is_empty() || self.auth.jwt.is_some()
     }
@@ -73,7 +73,7 @@ pub struct AuthConfig {
 
 /// Whether A2A is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Serving {
+pub enum ServingMode {
     /// A2A is served.
     Enabled,
     /// A2A is disabled: its endpoints respond with 503.

@@ -12,16 +12,16 @@ use super::location::Location;
 use super::resolve::Resolve;
 use super::section::{plain_value, value};
 
-/// Type of a key.
+/// Type of a configuration value.
 pub(crate) trait ConfigValue: Sized {
-    /// Kind of value, for the schema check and the reference.
+    /// Kind of the value, for the schema check and the reference.
     const KIND: KeyKind;
 
     /// Reads the value. Reports an error and returns `None` if it is invalid.
     fn read(at: &Location<'_>, diagnostics: &mut Diagnostics) -> Option<Self>;
 }
 
-/// Type of a key that is a table.
+/// Type of a configuration table with declared keys.
 pub(crate) trait ConfigSection: ConfigValue {
     /// Keys of the table.
     const SECTION: SectionSpec;

@@ -37,6 +37,10 @@ impl<'de> Deserialize<'de> for ByteSize {
     }
 }
 
+/// Parses a whole number with an optional unit.
+///
+/// Not parsed with `bytesize`, which accepts strings that are errors here: it truncates fractions
+/// such as `1.5MB`, and saturates sizes that overflow.
 fn parse(text: &str) -> Option<usize> {
     let text = text.trim();
     let digits = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());

@@ -152,7 +152,7 @@ fn every_default_parses() {
 }
 
 #[test]
-fn no_table_lost_a_key() {
+fn every_table_has_its_released_keys() {
     let mut names = Vec::new();
     visit_keys(&mut |Sample { table, key, .. }| names.push((table, key.name())));
     let count = |table: &str| names.iter().filter(|(it, _)| it == table).count();

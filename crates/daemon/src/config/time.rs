@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn other_strings_are_rejected() {
+    fn strings_without_valid_units_are_rejected() {
         for text in [
             "",
             " ",

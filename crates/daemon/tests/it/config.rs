@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use latimer_daemon::config::{
-    AgentKind, Binding, CommandInput, McpTransport, Serving, SignaturePolicy, StoreLocation,
+    AgentKind, Binding, CommandInput, McpTransport, ServingMode, SignaturePolicy, StoreLocation,
     Upstream,
 };
 use latimer_daemon::validate;
@@ -20,7 +20,7 @@ fn default_config_serves_echo_with_sqlite_store() {
     let fixture = ConfigFixture::empty();
     let config = fixture.load().unwrap().config;
     assert_eq!(config.listen, "127.0.0.1:50051");
-    assert_eq!(config.serving, Serving::Enabled);
+    assert_eq!(config.serving, ServingMode::Enabled);
     assert!(
         matches!(config.agents[..], [ref it] if it.name == "echo" && matches!(it.kind, AgentKind::Echo))
     );
@@ -32,18 +32,18 @@ fn default_config_serves_echo_with_sqlite_store() {
 fn serving_depends_on_enabled_key_and_agents() {
     let agent = "[[agents]]\nname = \"a\"\nkind = \"echo\"\n";
     for (text, want) in [
-        ("".to_owned(), Serving::NotConfigured),
-        ("[log]\nfilter = \"warn\"".to_owned(), Serving::NotConfigured),
-        ("[a2a]".to_owned(), Serving::Disabled),
-        ("[a2a]\nenabled = true".to_owned(), Serving::Enabled),
-        ("[a2a]\nenabled = false".to_owned(), Serving::Disabled),
-        (agent.to_owned(), Serving::Enabled),
-        (format!("[a2a]\nlisten_path = \"/x\"\n{agent}"), Serving::Enabled),
-        (format!("[a2a]\nenabled = false\n{agent}"), Serving::Disabled),
+        ("".to_owned(), ServingMode::NotConfigured),
+        ("[log]\nfilter = \"warn\"".to_owned(), ServingMode::NotConfigured),
+        ("[a2a]".to_owned(), ServingMode::Disabled),
+        ("[a2a]\nenabled = true".to_owned(), ServingMode::Enabled),
+        ("[a2a]\nenabled = false".to_owned(), ServingMode::Disabled),
+        (agent.to_owned(), ServingMode::Enabled),
+        (format!("[a2a]\nlisten_path = \"/x\"\n{agent}"), ServingMode::Enabled),
+        (format!("[a2a]\nenabled = false\n{agent}"), ServingMode::Disabled),
     ] {
         let config = ConfigFixture::with_config(&text).load().unwrap().config;
         assert_eq!(config.serving, want, "{text}");
-        assert_eq!(config.settings.enabled, want != Serving::Disabled, "{text}");
+        assert_eq!(config.settings.enabled, want != ServingMode::Disabled, "{text}");
     }
 }
 

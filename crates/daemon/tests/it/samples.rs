@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use latimer_daemon::config::{ConfigFile, Environment, LoadRequest, LoadedConfig, Serving};
+use latimer_daemon::config::{ConfigFile, Environment, LoadRequest, LoadedConfig, ServingMode};
 use latimer_daemon::{StartError, validate};
 
 fn samples() -> Vec<PathBuf> {
@@ -33,7 +33,7 @@ fn every_sample_loads() {
 #[test]
 fn json_sample_resolves_the_remote_agent() {
     let config = load("cortex.json").config;
-    assert_eq!((config.serving, &*config.listen), (Serving::Enabled, "0.0.0.0:3000"));
+    assert_eq!((config.serving, &*config.listen), (ServingMode::Enabled, "0.0.0.0:3000"));
     let partner = &config.remote_agents[0];
     let (name, partner) = (&*partner.name, &partner.upstream);
     assert_eq!((name, partner.url.as_str()), ("partner-bot", "https://partner.example.com"));
@@ -44,8 +44,8 @@ fn json_sample_resolves_the_remote_agent() {
 
 #[test]
 fn samples_without_agents_set_the_serving_state() {
-    assert_eq!(load("openfang-a2a.toml").config.serving, Serving::Enabled);
-    assert_eq!(load("mcp-github.toml").config.serving, Serving::NotConfigured);
+    assert_eq!(load("openfang-a2a.toml").config.serving, ServingMode::Enabled);
+    assert_eq!(load("mcp-github.toml").config.serving, ServingMode::NotConfigured);
 }
 
 #[tokio::test]

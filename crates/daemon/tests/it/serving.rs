@@ -204,7 +204,7 @@ async fn cards_are_signed_and_all_keys_are_published() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unusable_signing_keys_fail_validation_and_start() {
     for (text, want) in [
-        ("[signing]\nkey = \"nothing.pem\"\n", "cannot read key file"),
+        ("[signing]\nkey = \"missing.pem\"\n", "cannot read key file"),
         ("[signing]\nkey = \"latimer.toml\"\n", "the key is malformed"),
     ] {
         let fixture = config_fixture(&format!("{ECHO_AGENT}{text}"));

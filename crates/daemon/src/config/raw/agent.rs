@@ -36,7 +36,7 @@ section! {
         repeat_window: Duration, default("\"5m\"") => "\"1h\"";
         /// Callers that may use this agent. Empty lists allow every caller that the server accepts;
         /// others are rejected with 403. The agent's card stays readable. Requires authentication.
-        allow: Allow, section;
+        allow: AllowKeys, section;
     }
 }
 
@@ -94,7 +94,7 @@ section! {
 
 section! {
     /// Callers that may use an agent; every caller if both lists are empty.
-    pub Allow {
+    pub AllowKeys {
         /// Principals that may use the agent: `api-key`, `key:NAME`, `jwt:ISSUER#SUBJECT` or
         /// `cert:…`. An empty list allows every principal.
         principals: Vec<String>, default("[]") => "[\"key:ci\"]";

@@ -43,7 +43,7 @@ section! {
     pub DemoKeys {
         /// Whether the agent has an extended card.
         extended_card: bool, default("true") => "false";
-        /// Whether the agent asks for further input after every message that is not one of its
+        /// Whether the agent requires further input after every message that is not one of its
         /// instructions.
         open_ended: bool, default("false") => "true";
     }

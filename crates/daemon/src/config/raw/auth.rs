@@ -41,7 +41,7 @@ section! {
         /// if `issuer` is set.
         audience: Vec<String>, default("[]") => "[\"latimer\"]";
         /// URL of the issuer's keys, as JWKS.
-        jwks_url: String, optional("found by discovery") => "\"https://login.example.com/keys\"";
+        jwks_url: String, optional("located by discovery") => "\"https://login.example.com/keys\"";
         /// Accepted signature algorithms of tokens: any of `RS256`, `RS384`, `RS512`, `PS256`,
         /// `PS384`, `PS512`, `ES256`, `ES384` and `EdDSA`.
         algorithms: Vec<String>, default("[\"RS256\", \"PS256\", \"ES256\", \"ES384\", \"EdDSA\"]") => "[\"ES256\"]";

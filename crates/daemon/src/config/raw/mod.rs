@@ -12,13 +12,13 @@ mod upstream;
 use latimer_protocol::Secret;
 
 pub(crate) use a2a::{A2a, ExternalAgent, RemoteAgent, Terminator};
-pub use agent::{AgentConfig, AgentKind, Allow, CardConfig, ContextConcurrency, Skill};
+pub use agent::{AgentConfig, AgentKind, AllowKeys, CardConfig, ContextConcurrency, Skill};
 pub use agent_kind::{A2aKeys, CommandInput, CommandKeys, DemoKeys, McpKeys, ModelKeys};
 pub(crate) use auth::{ApiKey, Auth, CertificateName, ClientCertificateMode, Jwt, Tls};
 pub(crate) use mcp::{McpServer, Transport, TransportKind};
 pub(crate) use push::{Push, V0_3Body};
 pub(crate) use service::{Durability, Limits, Log, LogFormat, Server, Signing, Store, StoreKind};
-pub use upstream::{Binding, ClientIdentity, OAuth, SignaturePolicy, Token, Upstream};
+pub use upstream::{Binding, ClientIdentity, OAuthKeys, SignaturePolicy, TokenKeys, Upstream};
 
 use super::section::section;
 use super::url::HttpUrl;

@@ -1,4 +1,4 @@
-//! The store, limits, the log, signing, and the server as such.
+//! `[store]`, `[limits]`, `[log]`, `[server]` and `[signing]`.
 
 use std::path::PathBuf;
 use std::time::Duration;

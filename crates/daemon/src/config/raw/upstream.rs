@@ -29,10 +29,10 @@ section! {
         /// only.
         headers: BTreeMap<String, Secret>, default("{}") => "{ X-Team = \"blue\" }";
         /// The bearer token for the remote agent.
-        auth: Token, flat;
+        auth: TokenKeys, flat;
         /// OAuth client for obtaining tokens from the authorization server that the remote agent's
         /// card names.
-        oauth: OAuth, section;
+        oauth: OAuthKeys, section;
         /// Time allowed for one call to the remote agent. Streams are limited by `idle_timeout`
         /// instead.
         timeout: Duration, optional("2 minutes") => "\"30s\"";
@@ -71,7 +71,7 @@ section! {
 
 section! {
     /// Bearer token for a remote agent.
-    pub Token, checked {
+    pub TokenKeys, checked {
         /// Bearer token to send with every call to the remote agent. Sent to the origin of `url`
         /// only. Credentials of callers are never forwarded.
         auth_token: Secret, optional("none") => "\"s3cret\"";
@@ -86,7 +86,7 @@ section! {
 
 section! {
     /// OAuth client of a remote agent.
-    pub OAuth, checked {
+    pub OAuthKeys, checked {
         /// OAuth client id used to obtain tokens for this agent.
         client_id: String, optional("OAuth is not used") => "\"gateway\"";
         /// OAuth client secret. Sent only to authorization servers listed in `servers` or at the

@@ -82,7 +82,8 @@ impl Resolver<'_> {
             if agents[..index].iter().any(|it| it.name == agent.name) {
                 let provenance = self.provenance(&["agents", &index.to_string(), "name"]);
                 let message = format!("there are two agents named {:?}", agent.name);
-                self.diagnostics.push(Diagnostic::new(provenance, message));
+                let diagnostic = Diagnostic::new(provenance, message);
+                self.diagnostics.push(diagnostic.with_hint("rename one of them"));
             }
         }
     }

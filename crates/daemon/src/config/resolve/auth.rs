@@ -12,7 +12,7 @@ const CONFIGURE_AUTH_HINT: &str =
     "configure authentication: set `api_key`, `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca`";
 
 impl Resolver<'_> {
-    pub(super) fn auth(&mut self, raw: raw::Auth, tls: &raw::Tls) -> AuthConfig {
+    pub(super) fn resolve_auth(&mut self, raw: raw::Auth, tls: &raw::Tls) -> AuthConfig {
         let named_by = match tls.client_name {
             raw::CertificateName::Subject => CertificateName::Subject,
             raw::CertificateName::Dns => CertificateName::Dns,
@@ -22,13 +22,13 @@ impl Resolver<'_> {
         let certificates =
             || CertificateAuth::named_by(named_by).with_scopes(tls.client_scopes.clone());
         AuthConfig {
-            keys: self.keys(raw.keys),
-            jwt: self.jwt(raw.jwt),
+            keys: self.resolve_api_keys(raw.keys),
+            jwt: self.resolve_jwt(raw.jwt),
             certificates: tls.client_ca.is_some().then(certificates),
         }
     }
 
-    fn keys(&mut self, raw: Vec<raw::ApiKey>) -> ApiKeys {
+    fn resolve_api_keys(&mut self, raw: Vec<raw::ApiKey>) -> ApiKeys {
         let mut keys = ApiKeys::default();
         let mut seen = Vec::new();
         for (index, raw::ApiKey { name, sha256, scopes }) in raw.into_iter().enumerate() {
@@ -36,11 +36,13 @@ impl Resolver<'_> {
             let path = ["auth", "keys", &index, "sha256"];
             if name.is_empty() || seen.iter().any(|(it, _)| *it == name) {
                 let provenance = self.provenance(&["auth", "keys", &index, "name"]);
-                let message = match name.is_empty() {
-                    true => "`name` of an API key is empty".to_owned(),
-                    false => format!("there are two API keys named {name:?}"),
+                let (message, hint) = match name.is_empty() {
+                    true => ("`name` of an API key is empty".to_owned(), "give the key a name"),
+                    false => {
+                        (format!("there are two API keys named {name:?}"), "rename one of them")
+                    }
                 };
-                self.diagnostics.push(Diagnostic::new(provenance, message));
+                self.diagnostics.push(Diagnostic::new(provenance, message).with_hint(hint));
             }
             // The value may be the key itself, so the message does not contain it.
             let Ok(digest) = sha256.reveal().parse() else {
@@ -58,7 +60,7 @@ impl Resolver<'_> {
         keys
     }
 
-    fn jwt(&mut self, raw: raw::Jwt) -> Option<JwtSettings> {
+    fn resolve_jwt(&mut self, raw: raw::Jwt) -> Option<JwtSettings> {
         let Some(issuer) = raw.issuer else {
             if !raw.audience.is_empty() || raw.jwks_url.is_some() {
                 let message = "`auth.jwt` needs `issuer`: without it, tokens are not accepted";
@@ -87,7 +89,7 @@ impl Resolver<'_> {
         Some(settings)
     }
 
-    pub(super) fn tls(&mut self, raw: raw::Tls) -> Option<Tls> {
+    pub(super) fn resolve_tls(&mut self, raw: raw::Tls) -> Option<Tls> {
         let raw::Tls { certificate, key, client_ca, client_certificates, .. } = raw;
         let (certificate, key) = match (certificate, key, &client_ca) {
             (Some(certificate), Some(key), _) => (certificate, key),

@@ -11,7 +11,7 @@ use crate::config::tree::{Layer, Node, Provenance};
 impl Resolver<'_> {
     /// Returns `listen`, with the port and the address of `[a2a.server]` where these come from the
     /// same layer or a later one.
-    pub(super) fn listen(&mut self, raw: &raw::Root) -> String {
+    pub(super) fn resolve_listen(&mut self, raw: &raw::Root) -> String {
         let listen = match raw.listen.parse::<u16>() {
             Ok(port) => format!("127.0.0.1:{port}"),
             Err(_) => raw.listen.clone(),

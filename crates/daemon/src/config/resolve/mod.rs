@@ -15,13 +15,15 @@ use http::HeaderValue;
 use latimer_store::{Durability, Retention};
 use serde_json::Value;
 
-use unpublished::remote_agents;
+use unpublished::collect_remote_agents;
 pub(crate) use value::Resolve;
 
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::raw::{self, StoreKind};
 use super::tree::{Layer, Node, Provenance};
-use super::{Config, Environment, LogConfig, Serving, SigningConfig, StoreConfig, StoreLocation};
+use super::{
+    Config, Environment, LogConfig, ServingMode, SigningConfig, StoreConfig, StoreLocation,
+};
 
 /// Builds the configuration from sections whose values are resolved. Values that are computed here
 /// are added to the tree, so that they can be displayed. The result is valid only if `diagnostics`
@@ -34,7 +36,7 @@ pub(crate) fn resolve(
     diagnostics: &mut Diagnostics,
 ) -> Config {
     let mut resolver = Resolver { tree, environment, user_agent: None, diagnostics };
-    resolver.config(raw, has_a2a_section)
+    resolver.resolve_config(raw, has_a2a_section)
 }
 
 struct Resolver<'a> {
@@ -46,42 +48,42 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    fn config(&mut self, raw: raw::Root, has_a2a_section: bool) -> Config {
-        let listen = self.listen(&raw);
+    fn resolve_config(&mut self, raw: raw::Root, has_a2a_section: bool) -> Config {
+        let listen = self.resolve_listen(&raw);
         self.check_listen(&listen);
         let serving = match (raw.a2a.enabled, raw.agents.is_empty()) {
-            (Some(true), _) | (None, false) => Serving::Enabled,
-            (Some(false), _) => Serving::Disabled,
-            (None, true) if has_a2a_section => Serving::Disabled,
-            (None, true) => Serving::NotConfigured,
+            (Some(true), _) | (None, false) => ServingMode::Enabled,
+            (Some(false), _) => ServingMode::Disabled,
+            (None, true) if has_a2a_section => ServingMode::Disabled,
+            (None, true) => ServingMode::NotConfigured,
         };
-        self.user_agent = self.user_agent(raw.server.user_agent.as_deref());
-        let settings = self.settings(&raw, serving);
+        self.user_agent = self.resolve_user_agent(raw.server.user_agent.as_deref());
+        let settings = self.resolve_settings(&raw, serving);
         self.check_agents(&raw.agents);
         self.check_primary(raw.primary_agent.as_deref(), &raw.agents);
         self.check_public_paths(&raw.public_paths);
         let config = Config {
             listen,
             api_key: raw.api_key.filter(|it| !it.reveal().is_empty()),
-            auth: self.auth(raw.auth, &raw.tls),
-            tls: self.tls(raw.tls),
+            auth: self.resolve_auth(raw.auth, &raw.tls),
+            tls: self.resolve_tls(raw.tls),
             dangerously_allow_unauthenticated_remote: raw.dangerously_allow_unauthenticated_remote,
             primary_agent: raw.primary_agent,
             serving,
             settings,
             user_agent: self.user_agent.clone(),
-            remote_agents: remote_agents(raw.a2a.external_agents, raw.a2a.remote_agents),
+            remote_agents: collect_remote_agents(raw.a2a.external_agents, raw.a2a.remote_agents),
             agents: raw.agents,
-            mcp_servers: self.mcp_servers(raw.mcp_servers),
-            store: self.store(raw.store),
-            signing: self.signing(raw.signing),
+            mcp_servers: self.resolve_mcp_servers(raw.mcp_servers),
+            store: self.resolve_store(raw.store),
+            signing: self.resolve_signing(raw.signing),
             log: LogConfig { filter: raw.log.filter, json: raw.log.format == raw::LogFormat::Json },
         };
         self.check_auth_settings(config.requires_auth(), raw.card_requires_auth, &config.agents);
         config
     }
 
-    fn user_agent(&mut self, configured: Option<&str>) -> Option<HeaderValue> {
+    fn resolve_user_agent(&mut self, configured: Option<&str>) -> Option<HeaderValue> {
         let header = HeaderValue::from_str(configured?).ok();
         if header.as_ref().is_none_or(HeaderValue::is_empty) {
             let message = "`server.user_agent` is not a valid header value";
@@ -90,7 +92,7 @@ impl Resolver<'_> {
         header
     }
 
-    fn store(&mut self, raw: raw::Store) -> StoreConfig {
+    fn resolve_store(&mut self, raw: raw::Store) -> StoreConfig {
         let (location, defaults) = match raw.kind {
             StoreKind::Memory => (StoreLocation::Memory, Retention::DEFAULT_MEMORY),
             StoreKind::Sqlite => {
@@ -98,7 +100,7 @@ impl Resolver<'_> {
                     raw::Durability::Full => Durability::Full,
                     raw::Durability::Process => Durability::Process,
                 };
-                let path = self.store_path(raw.path);
+                let path = self.resolve_store_path(raw.path);
                 (StoreLocation::Sqlite { path, durability }, Retention::DEFAULT_DISK)
             }
         };
@@ -111,7 +113,7 @@ impl Resolver<'_> {
         StoreConfig { location, retention }
     }
 
-    fn signing(&mut self, raw: raw::Signing) -> Option<SigningConfig> {
+    fn resolve_signing(&mut self, raw: raw::Signing) -> Option<SigningConfig> {
         if raw.key.is_none() && !raw.publish.is_empty() {
             let message =
                 "`signing.publish` needs `signing.key`: without it, no keys are published";
@@ -121,7 +123,7 @@ impl Resolver<'_> {
         Some(SigningConfig { key_file: raw.key?, published_key_files: raw.publish })
     }
 
-    fn store_path(&mut self, configured: Option<PathBuf>) -> PathBuf {
+    fn resolve_store_path(&mut self, configured: Option<PathBuf>) -> PathBuf {
         let key = ["store", "path"];
         if let Some(path) = configured {
             return path;

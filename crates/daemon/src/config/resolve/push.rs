@@ -8,7 +8,7 @@ use super::settings::saturating_usize;
 use crate::config::raw;
 
 impl Resolver<'_> {
-    pub(super) fn push(&mut self, raw: &raw::Push) -> PushSettings {
+    pub(super) fn resolve_push(&mut self, raw: &raw::Push) -> PushSettings {
         if raw.attempts == 0 {
             let message = "`push.attempts` must be at least 1";
             let hint = "to disable webhooks, set `push.enabled = false`";
@@ -17,7 +17,7 @@ impl Resolver<'_> {
         PushSettings {
             enabled: raw.enabled,
             allow_loopback: raw.allow_loopback_webhooks,
-            allow: self.allow_rules(&raw.allow),
+            allow: self.resolve_allow_rules(&raw.allow),
             max_per_task: saturating_usize(raw.max_per_task),
             max_per_caller: saturating_usize(raw.max_per_caller),
             timeout: raw.timeout,
@@ -33,7 +33,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn allow_rules(&mut self, entries: &[String]) -> Vec<AllowRule> {
+    fn resolve_allow_rules(&mut self, entries: &[String]) -> Vec<AllowRule> {
         let mut rules = Vec::new();
         for (index, text) in entries.iter().enumerate() {
             match text.parse() {

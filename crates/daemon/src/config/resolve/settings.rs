@@ -6,20 +6,20 @@ use latimer_server::{
 };
 
 use super::Resolver;
-use crate::config::{Serving, raw};
+use crate::config::{ServingMode, raw};
 
 impl Resolver<'_> {
-    pub(super) fn settings(&mut self, raw: &raw::Root, serving: Serving) -> Settings {
+    pub(super) fn resolve_settings(&mut self, raw: &raw::Root, serving: ServingMode) -> Settings {
         let raw::Root { a2a, server, .. } = raw;
         self.check_path("listen_path", Some(&a2a.listen_path));
         self.check_path("agent_card_path", a2a.agent_card_path.as_deref());
         Settings {
-            enabled: serving != Serving::Disabled,
+            enabled: serving != ServingMode::Disabled,
             listen_path: a2a.listen_path.clone(),
             path_aliases: a2a.aliases,
             agent_card_path: a2a.agent_card_path.clone(),
             public_url: raw.public_url.as_ref().map(|it| it.as_str().to_owned()),
-            trusted_proxies: self.networks(&server.trusted_proxies),
+            trusted_proxies: self.resolve_networks(&server.trusted_proxies),
             allowed_origins: a2a.server.allowed_origins.clone(),
             public_paths: raw.public_paths.clone(),
             card_requires_auth: raw.card_requires_auth,
@@ -40,7 +40,7 @@ impl Resolver<'_> {
             superset_card: a2a.superset_card,
             drain_timeout: server.drain,
             limits: engine_limits(&raw.limits),
-            push: self.push(&raw.push),
+            push: self.resolve_push(&raw.push),
             rate: rate_limit(&raw.limits),
             http: http_limits(&raw.limits),
         }
@@ -56,7 +56,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn networks(&mut self, entries: &[String]) -> Vec<Network> {
+    fn resolve_networks(&mut self, entries: &[String]) -> Vec<Network> {
         let mut networks = Vec::new();
         for (index, text) in entries.iter().enumerate() {
             match text.parse() {

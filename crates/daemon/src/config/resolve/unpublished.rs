@@ -1,5 +1,7 @@
-//! Remote agents and MCP servers that are not published. MCP servers are only checked, so that a
-//! file that loads now loads in a version that connects to them.
+//! Remote agents that are not published, and MCP servers.
+//!
+//! This version does not connect to MCP servers. Their keys are checked all the same, so that a later
+//! version that connects to them accepts the same files.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,8 +10,8 @@ use super::Resolver;
 use crate::config::raw::{self, TransportKind};
 use crate::config::{Diagnostic, McpServer, McpTransport, RemoteAgentConfig};
 
-/// Returns the agents of `external_agents`, then those of `remote_agents`.
-pub(super) fn remote_agents(
+/// Returns the agents of `external_agents`, followed by those of `remote_agents`.
+pub(super) fn collect_remote_agents(
     listed: Vec<raw::ExternalAgent>,
     named: BTreeMap<String, raw::RemoteAgent>,
 ) -> Vec<RemoteAgentConfig> {
@@ -25,16 +27,16 @@ pub(super) fn remote_agents(
 }
 
 impl Resolver<'_> {
-    pub(super) fn mcp_servers(&mut self, raw: Vec<raw::McpServer>) -> Vec<McpServer> {
+    pub(super) fn resolve_mcp_servers(&mut self, raw: Vec<raw::McpServer>) -> Vec<McpServer> {
         if !raw.is_empty() {
             let names: Vec<_> = raw.iter().map(|it| it.name.as_str()).collect();
             let message = "this version does not connect to MCP servers";
             self.report_warning(&["mcp_servers"], format!("{message}: {}", names.join(", ")));
         }
-        raw.into_iter().enumerate().map(|(index, it)| self.mcp_server(index, it)).collect()
+        raw.into_iter().enumerate().map(|(index, it)| self.resolve_mcp_server(index, it)).collect()
     }
 
-    fn mcp_server(&mut self, index: usize, raw: raw::McpServer) -> McpServer {
+    fn resolve_mcp_server(&mut self, index: usize, raw: raw::McpServer) -> McpServer {
         let index = index.to_string();
         let raw::Transport { r#type, command, args, url } = raw.transport;
         let mut require = |key: &str, value: Option<String>| {

@@ -7,7 +7,9 @@ use latimer_protocol::card::ProtocolBinding;
 use super::value::resolve_secret;
 use crate::config::diagnostic::Diagnostics;
 use crate::config::location::Location;
-use crate::config::raw::{Binding, ClientIdentity, OAuth, SignaturePolicy, Token, Upstream};
+use crate::config::raw::{
+    Binding, ClientIdentity, OAuthKeys, SignaturePolicy, TokenKeys, Upstream,
+};
 
 impl Upstream {
     /// Checks that signatures can be verified if they are required.
@@ -42,7 +44,7 @@ impl ClientIdentity {
     }
 }
 
-impl Token {
+impl TokenKeys {
     /// Reads the token from the environment variable.
     pub(in crate::config) fn check(&mut self, at: &Location<'_>, diagnostics: &mut Diagnostics) {
         let (token, variable) = (&mut self.auth_token, self.auth_token_env.as_deref());
@@ -50,7 +52,7 @@ impl Token {
     }
 }
 
-impl OAuth {
+impl OAuthKeys {
     /// Reads the client secret from the environment variable, and checks that there is a client id.
     pub(in crate::config) fn check(&mut self, at: &Location<'_>, diagnostics: &mut Diagnostics) {
         let (secret, variable) = (&mut self.client_secret, self.client_secret_env.as_deref());

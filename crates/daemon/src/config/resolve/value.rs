@@ -1,4 +1,4 @@
-//! Resolution of values that depend on where they were written.
+//! Resolution of single values: relative paths, environment variables and checks.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,8 +8,9 @@ use latimer_protocol::Secret;
 use crate::config::diagnostic::Diagnostics;
 use crate::config::location::Location;
 
-/// A value that may depend on where it was written, such as a path or the name of an environment
-/// variable, or that needs a check.
+/// A value that is resolved after it was read. A relative path depends on the file that contains it,
+/// a secret may be in an environment variable, and some values need a check. The default does
+/// nothing.
 ///
 /// The macro `section!` implements it for structs: it resolves each field at the location of its
 /// key.

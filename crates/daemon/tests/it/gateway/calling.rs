@@ -87,7 +87,7 @@ async fn call_url_overrides_an_unreachable_card_url() {
     let Err(Error::Agent(error)) = send_hello(gateway.address()).await else {
         panic!("the URL in the card was called")
     };
-    assert!(error.message().contains("not been found yet"), "{error}");
+    assert!(error.message().contains("not been discovered yet"), "{error}");
     let (_, metrics) = http_request(gateway.address(), "GET /metrics", "").await;
     assert!(metrics.contains("latimer_upstream_up{agent=\"partner\"} 0"), "{metrics}");
 }

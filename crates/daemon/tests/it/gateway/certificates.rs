@@ -97,7 +97,7 @@ async fn unusable_client_certificate_fails_at_start() {
     assert!(incomplete.contains("`client_certificate` needs `client_key`"), "{incomplete}");
     for (file, text, want) in [
         ("gateway.key", None, "gateway.key"),
-        ("gateway.key", Some("no key"), "invalid client certificate or key"),
+        ("gateway.key", Some("no key"), "invalid client certificate"),
         ("ca.pem", Some("no certificate"), "invalid root certificates"),
     ] {
         let fixture = gateway_fixture(&authority, &upstream, MTLS_KEYS);

@@ -107,7 +107,7 @@ async fn card_url_at_another_origin_is_not_called() {
         _ = inner.accept() => panic!("the URL in the card was called"),
         sent = client.send(user_message("hello")) => {
             let Err(Error::Agent(error)) = sent else { panic!("{sent:?}") };
-            assert!(error.message().contains("not been found yet"), "{error}");
+            assert!(error.message().contains("not been discovered yet"), "{error}");
         }
     }
 }
@@ -141,7 +141,7 @@ async fn upstream_card_is_verified_and_signed_again() {
     let Err(Error::Agent(error)) = client.send(user_message("echo hello")).await else {
         panic!("a card with an untrusted signature was accepted")
     };
-    assert!(error.message().contains("not been found yet"), "{error}");
+    assert!(error.message().contains("not been discovered yet"), "{error}");
     assert!(started.elapsed() < TEST_TIMEOUT);
 }
 
