@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::corpus::{CARDS, HEADERS, KEYS, Mutation, jwks, mutate};
 
 #[test]
-fn cards() {
+fn mutated_cards_decode_without_panic() {
     let sets = jwks();
     let keys = sets.iter().filter_map(|it| it["keys"].as_array()).flatten();
     let keys: KeySet = keys.map(|it| VerifyingKey::from_jwk(it).expect("valid key")).collect();
@@ -48,7 +48,7 @@ fn cards() {
 }
 
 #[test]
-fn keys() {
+fn mutated_keys_decode_without_panic() {
     check!().with_type::<Mutation>().for_each(|mutation| {
         let bytes = mutate(&KEYS, mutation);
         let text = String::from_utf8_lossy(&bytes);

@@ -12,7 +12,7 @@ fn new_id() -> MessageId {
 }
 
 #[test]
-fn calls() {
+fn mutated_calls_decode_without_panic() {
     check!().with_type::<Mutation>().for_each(|mutation| {
         let bytes = mutate(&TEXT_INPUTS, mutation);
         for declared in [None, Some(Version::V1_0), Some(Version::V0_3)] {
@@ -36,7 +36,7 @@ fn calls() {
 }
 
 #[test]
-fn requests() {
+fn mutated_requests_decode_without_panic() {
     check!().with_type::<Mutation>().for_each(|mutation| {
         let bytes = mutate(&TEXT_INPUTS, mutation);
         let Ok(text) = std::str::from_utf8(&bytes) else { return };
@@ -49,7 +49,7 @@ fn requests() {
 }
 
 #[test]
-fn replies() {
+fn mutated_replies_decode_without_panic() {
     check!().with_type::<Mutation>().for_each(|mutation| {
         let bytes = mutate(&TEXT_INPUTS, mutation);
         if let Ok(response) = Response::read(&bytes) {
@@ -67,7 +67,7 @@ fn replies() {
 }
 
 #[test]
-fn events() {
+fn mutated_events_decode_without_panic() {
     let request = Dialect::V1_0.read_request(Operation::GetTask, r#"{"id":"t"}"#, &new_id);
     let request = request.expect("valid request");
     check!().with_type::<Mutation>().for_each(|mutation| {
@@ -89,7 +89,7 @@ fn events() {
 }
 
 #[test]
-fn errors() {
+fn mutated_errors_decode_without_panic() {
     check!().with_type::<Mutation>().for_each(|mutation| {
         let bytes = mutate(&TEXT_INPUTS, mutation);
         for version in Version::ALL {

@@ -9,8 +9,8 @@
 mod cards;
 mod corpus;
 mod json;
-mod others;
 mod protobuf;
+mod urls_and_headers;
 
 use std::alloc::System;
 

@@ -24,7 +24,7 @@ macro_rules! check_round_trips {
 }
 
 #[test]
-fn protobuf_of_1_0() {
+fn mutated_v1_0_protobuf_round_trips() {
     check!().with_type::<Mutation>().for_each(|mutation| {
         let bytes = mutate(&MESSAGES, mutation);
         check_round_trips!(
@@ -55,7 +55,7 @@ fn protobuf_of_1_0() {
 }
 
 #[test]
-fn protobuf_of_0_3() {
+fn mutated_v0_3_protobuf_round_trips() {
     type Push = TaskPushNotificationConfig;
     type ListPush = ListTaskPushNotificationConfigsRequest;
     type PushList = ListTaskPushNotificationConfigsResponse;

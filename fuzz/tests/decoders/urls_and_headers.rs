@@ -15,7 +15,7 @@ fn new_id() -> MessageId {
 }
 
 #[test]
-fn urls_and_bodies() {
+fn mutated_urls_and_bodies_decode_without_panic() {
     let methods = [Method::GET, Method::POST, Method::DELETE, Method::PUT];
     check!().with_type::<(Mutation, Mutation)>().for_each(|(target, body)| {
         let (target, body) = (mutate(&TEXT_INPUTS, target), mutate(&TEXT_INPUTS, body));
@@ -38,7 +38,7 @@ fn urls_and_bodies() {
 }
 
 #[test]
-fn streams() {
+fn event_streams_decode_alike_in_any_chunks() {
     check!().with_type::<(Mutation, u8)>().for_each(|(mutation, size)| {
         let bytes = mutate(&TEXT_INPUTS, mutation);
         let read = |size: usize| {
@@ -62,7 +62,7 @@ fn streams() {
 }
 
 #[test]
-fn headers_and_small_inputs() {
+fn mutated_headers_and_ids_decode_without_panic() {
     check!().with_type::<(Mutation, String)>().for_each(|(mutation, text)| {
         let bytes = mutate(&TEXT_INPUTS, mutation);
         for text in [&String::from_utf8_lossy(&bytes), text.as_str()] {
