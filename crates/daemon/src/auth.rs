@@ -1,7 +1,7 @@
 //! Authentication methods of a configuration.
 
 use latimer_protocol::Secret;
-use latimer_server::{AnyOf, Jwt, KeyDigest};
+use latimer_server::{AnyOf, JwtAuth, KeyDigest};
 
 use crate::config::Config;
 use crate::error::StartError;
@@ -18,7 +18,8 @@ pub(crate) fn authenticators(config: &Config) -> Result<Option<AnyOf>, StartErro
         authenticators = authenticators.with(keys);
     }
     if let Some(settings) = &config.auth.jwt {
-        authenticators = authenticators.with(Jwt::new(settings.clone()).map_err(StartError::Jwt)?);
+        authenticators =
+            authenticators.with(JwtAuth::new(settings.clone()).map_err(StartError::Jwt)?);
     }
     if let Some(certificates) = &config.auth.certificates {
         authenticators = authenticators.with(certificates.clone());

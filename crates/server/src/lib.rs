@@ -9,7 +9,7 @@
 //! | feature | adds | without it |
 //! | --- | --- | --- |
 //! | `grpc` | the gRPC binding, with health checks and reflection | JSON-RPC and HTTP+JSON only |
-//! | `jwt` | callers authenticated by tokens, with keys from a file or a provider | API keys, certificates or an own [`Authenticate`] |
+//! | `jwt` | callers authenticated by tokens of an identity provider, which publishes its keys | API keys, certificates or your implementation of [`Authenticate`] |
 //! | `push` | webhooks | cards declare no push notifications |
 //! | `signing` | signatures of cards and webhook deliveries | cards are not signed |
 //! | `tls` | TLS listeners and client certificates | plain HTTP, behind a proxy or on loopback |
@@ -53,7 +53,7 @@ pub use auth::{
 #[cfg(feature = "tls")]
 pub use auth::{CertificateAuth, CertificateName, InvalidCertificate};
 #[cfg(feature = "jwt")]
-pub use auth::{InvalidJwt, Jwt, JwtAlgorithm, JwtSettings};
+pub use auth::{InvalidJwt, JwtAlgorithm, JwtAuth, JwtSettings};
 pub use card_handle::CardHandle;
 pub use engine::{AccessRule, Activity, CURSOR_EXTENSION, CallerLimits, Engine, EngineLimits};
 pub use error::{Error, Result};
@@ -74,7 +74,7 @@ pub use settings::{HttpLimits, Settings, StreamTerminator};
 pub use signing::{DeliveryClaims, KeyGenerationError, Keyring, generate_key};
 pub use turn::{AgentFailure, ArtifactWriter, Turn, TurnError};
 
-/// The code of the guide, as tests.
+/// Tests of the code in the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/embedding.md")]
 mod guide {}

@@ -14,6 +14,45 @@ use super::{AuthError, Authenticate, PresentedCredentials, SecurityDeclaration};
 /// rejects the request. Malformed credentials therefore never reach a second method, which could
 /// interpret them differently. If no method accepts the request, the last [`AuthError::Invalid`] is
 /// returned.
+///
+/// ```
+/// use http::HeaderMap;
+/// use latimer_protocol::{Caller, Secret};
+/// use latimer_server::{AnyOf, ApiKeys, AuthError, Authenticate, PresentedCredentials};
+///
+/// /// Authenticates callers by a header that a trusted proxy sets.
+/// #[derive(Debug)]
+/// struct ProxyAuth;
+///
+/// #[async_trait::async_trait]
+/// impl Authenticate for ProxyAuth {
+///     async fn authenticate(
+///         &self,
+///         presented: PresentedCredentials<'_>,
+///     ) -> Result<Caller, AuthError> {
+///         let user = presented.headers.get("x-user").ok_or(AuthError::Missing)?;
+///         let user = user.to_str().map_err(|_| AuthError::Malformed("invalid user".into()))?;
+///         Ok(Caller::new(format!("proxy:{user}")))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let methods = AnyOf::default()
+///     .with(ApiKeys::default().with_operator_key(&Secret::new("s3cret")))
+///     .with(ProxyAuth);
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert("x-user", "alice".parse()?);
+/// let caller = methods.authenticate(PresentedCredentials::new(&headers)).await?;
+/// assert_eq!(&**caller.id(), "proxy:alice");
+///
+/// headers.insert("x-api-key", "s3cret".parse()?);
+/// let caller = methods.authenticate(PresentedCredentials::new(&headers)).await?;
+/// assert_eq!(&**caller.id(), "api-key");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct AnyOf(Vec<Arc<dyn Authenticate>>);
 

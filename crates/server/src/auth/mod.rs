@@ -39,7 +39,7 @@ pub use certificate::ClientCertificate;
 pub use certificate::{CertificateAuth, CertificateName, InvalidCertificate};
 pub use error::AuthError;
 #[cfg(feature = "jwt")]
-pub use jwt::{InvalidJwt, Jwt, JwtAlgorithm, JwtSettings};
+pub use jwt::{InvalidJwt, JwtAlgorithm, JwtAuth, JwtSettings};
 pub use keys::{ApiKeys, InvalidDigest, KeyDigest};
 
 /// Scope of operators.
@@ -52,8 +52,9 @@ pub const OPERATOR_SCOPE: &str = "latimer:operator";
 ///
 /// ```
 /// use async_trait::async_trait;
+/// use http::HeaderMap;
 /// use latimer_protocol::Caller;
-/// use latimer_server::{AuthError, Authenticate, PresentedCredentials};
+/// use latimer_server::{AuthError, Authenticate, PresentedCredentials, Server};
 ///
 /// /// Authenticates callers by a header that a trusted proxy sets.
 /// #[derive(Debug)]
@@ -70,6 +71,21 @@ pub const OPERATOR_SCOPE: &str = "latimer:operator";
 ///         Ok(Caller::new(format!("proxy:{user}")))
 ///     }
 /// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut headers = HeaderMap::new();
+/// let rejection = ProxyAuth.authenticate(PresentedCredentials::new(&headers)).await;
+/// assert_eq!(rejection.unwrap_err(), AuthError::Missing);
+///
+/// headers.insert("x-user", "alice".parse()?);
+/// let caller = ProxyAuth.authenticate(PresentedCredentials::new(&headers)).await?;
+/// assert_eq!(&**caller.id(), "proxy:alice");
+///
+/// let server = Server::echo().authenticate(ProxyAuth);
+/// # drop(server);
+/// # Ok(())
+/// # }
 /// ```
 #[async_trait]
 pub trait Authenticate: fmt::Debug + Send + Sync + 'static {
@@ -158,7 +174,7 @@ impl SecurityDeclaration {
     }
 }
 
-/// Method that authenticates callers by a function of the headers.
+/// Authentication method that calls a function with the request headers.
 pub(crate) struct HeaderAuth<F>(pub(crate) F);
 
 impl<F> fmt::Debug for HeaderAuth<F> {

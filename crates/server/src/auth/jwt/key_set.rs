@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey};
 use parking_lot::RwLock;
-use tokio::sync::{Mutex, OwnedMutexGuard};
-use tokio::task::JoinHandle;
-use tokio_util::task::TaskTracker;
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use super::provider::Provider;
@@ -29,8 +28,9 @@ pub(super) struct KeySet {
     current: Arc<RwLock<Option<Arc<FetchedKeys>>>>,
     /// Time of the last request that did not find the key. Locked during a request.
     refresh_lock: Arc<Mutex<Option<Instant>>>,
-    /// Requests to the provider that outlive the call that started them. Each has a timeout.
-    refreshes: TaskTracker,
+    /// Request to the provider, at most one at a time. It continues if the caller that started it
+    /// disconnects, and is aborted when the key set is dropped.
+    refresh_task: parking_lot::Mutex<JoinSet<()>>,
 }
 
 /// Key id and algorithm of a token.
@@ -40,7 +40,7 @@ pub(super) struct KeyQuery<'t> {
     pub(super) algorithm: Algorithm,
 }
 
-/// Reason that no key was found.
+/// Reason why no key was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyLookupError {
     /// The provider does not publish the key.
@@ -53,6 +53,9 @@ pub(super) enum KeyLookupError {
 
 /// Exclusive permission to send a request; contains the time of the last unsuccessful one.
 type RefreshGuard = OwnedMutexGuard<Option<Instant>>;
+
+/// Fetched keys, or `None` if the request failed, and the permission to send the next request.
+type RefreshResult = (Option<Arc<FetchedKeys>>, RefreshGuard);
 
 struct FetchedKeys {
     keys: Vec<ProviderKey>,
@@ -74,7 +77,7 @@ impl KeySet {
             max_age,
             current: Arc::default(),
             refresh_lock: Arc::default(),
-            refreshes: TaskTracker::new(),
+            refresh_task: parking_lot::Mutex::default(),
         }
     }
 
@@ -93,7 +96,7 @@ impl KeySet {
             _ => {}
         }
         let mut failed_at = match &cached_result {
-            // One request at a time is enough; the cached key is used meanwhile.
+            // Another call already requests the keys. Meanwhile the cached key is used.
             Ok(key) => match self.refresh_lock.clone().try_lock_owned() {
                 Ok(failed_at) => failed_at,
                 Err(_) => return Ok(key.clone()),
@@ -118,15 +121,13 @@ impl KeySet {
         result
     }
 
-    /// Requests the keys in the background, so that the request also completes when its caller
-    /// disconnects: other callers wait for the result.
-    fn refresh(
-        &self,
-        failed_at: RefreshGuard,
-    ) -> JoinHandle<(Option<Arc<FetchedKeys>>, RefreshGuard)> {
+    /// Requests the keys in the background. The request continues if its caller disconnects, because
+    /// other callers wait for the result. Fails if the request was aborted or panicked.
+    fn refresh(&self, failed_at: RefreshGuard) -> oneshot::Receiver<RefreshResult> {
         let (provider, current) = (self.provider.clone(), self.current.clone());
-        self.refreshes.spawn(async move {
-            match provider.fetch_keys().await {
+        let (result_sender, result_receiver) = oneshot::channel();
+        let refresh = async move {
+            let fetched = match provider.fetch_keys().await {
                 Ok(keys) => {
                     let keys =
                         keys.iter().take(MAX_KEYS).filter_map(ProviderKey::from_jwk).collect();
@@ -134,14 +135,20 @@ impl KeySet {
                     debug!(keys = fetched.keys.len(), "identity provider keys fetched");
                     let updated = Some(fetched.clone());
                     *current.write() = updated;
-                    (Some(fetched), failed_at)
+                    Some(fetched)
                 }
                 Err(error) => {
                     warn!(%error, "fetching identity provider keys failed");
-                    (None, failed_at)
+                    None
                 }
-            }
-        })
+            };
+            // The send fails if the caller disconnected.
+            let _ = result_sender.send((fetched, failed_at));
+        };
+        let mut refresh_task = self.refresh_task.lock();
+        while refresh_task.try_join_next().is_some() {}
+        refresh_task.spawn(refresh);
+        result_receiver
     }
 
     fn current(&self) -> Option<Arc<FetchedKeys>> {
@@ -181,7 +188,7 @@ impl ProviderKey {
             return None;
         }
         let key = DecodingKey::from_jwk(jwk).ok()?;
-        // A published symmetric key would allow everyone to forge tokens.
+        // With a published symmetric key, every reader could forge tokens.
         if key.family() == AlgorithmFamily::Hmac {
             return None;
         }

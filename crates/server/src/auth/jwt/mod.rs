@@ -41,16 +41,16 @@ const JWT_SCHEME: &str = "jwt";
 /// Rules for accepting tokens.
 ///
 /// ```
-/// # use latimer_server::{Jwt, JwtSettings};
+/// # use latimer_server::{JwtAuth, JwtSettings};
 /// let settings = JwtSettings::new("https://login.example.com", "latimer");
-/// let method = Jwt::new(settings)?;
+/// let method = JwtAuth::new(settings)?;
 /// # drop(method);
 /// # Ok::<(), latimer_server::InvalidJwt>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JwtSettings {
-    /// URL of the issuer, exactly as in the claim `iss`. Its keys are found by OpenID Connect discovery
+    /// URL of the issuer, exactly as in the claim `iss`. OpenID Connect discovery locates its keys
     /// unless `keys_url` is set.
     pub issuer: String,
     /// Accepted audiences; the claim `aud` must contain one of them.
@@ -122,13 +122,13 @@ pub struct InvalidJwt {
 
 /// Authenticates callers by JWT. The principal is `jwt:ISSUER#SUBJECT`, the scopes are those in the
 /// claims `scope` and `scp`, and the caller's metadata are the claims.
-pub struct Jwt {
+pub struct JwtAuth {
     settings: JwtSettings,
     keys: KeySet,
     security: SecurityDeclaration,
 }
 
-impl Jwt {
+impl JwtAuth {
     /// Creates the method. The first token triggers the first request for keys.
     ///
     /// # Errors
@@ -212,7 +212,7 @@ impl Jwt {
 }
 
 #[async_trait]
-impl Authenticate for Jwt {
+impl Authenticate for JwtAuth {
     async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError> {
         let token = extract::bearer_token(presented.headers)?.ok_or(AuthError::Missing)?;
         let claims = self.verify(token).await?;
@@ -238,9 +238,9 @@ impl Authenticate for Jwt {
     }
 }
 
-impl fmt::Debug for Jwt {
+impl fmt::Debug for JwtAuth {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Jwt").field("settings", &self.settings).finish_non_exhaustive()
+        out.debug_struct("JwtAuth").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use latimer_pb::v1;
-use latimer_server::{Agent, Jwt, JwtAlgorithm, JwtSettings, Server, Turn};
+use latimer_server::{Agent, JwtAlgorithm, JwtAuth, JwtSettings, Server, Turn};
 use serde_json::{Value, json};
 use tonic::Code;
 use tonic::transport::Endpoint;
@@ -15,7 +15,8 @@ use super::provider::{FakeProvider, TestKey, now};
 use crate::support::{TestResponse, TestServer, send_body, start_server, test_agent};
 
 async fn server_with_jwt(settings: JwtSettings) -> TestServer {
-    start_server(Server::new(test_agent("shouter")).authenticate(Jwt::new(settings).unwrap())).await
+    start_server(Server::new(test_agent("shouter")).authenticate(JwtAuth::new(settings).unwrap()))
+        .await
 }
 
 async fn list_tasks_with_token(server: &TestServer, token: &str) -> TestResponse {
@@ -267,7 +268,7 @@ async fn agent_receives_token_subject_scopes_and_claims() {
     let key = TestKey::elliptic("k");
     let provider = FakeProvider::with_keys(&[&key]).await;
     let server = start_server(
-        Server::new(identity_agent).authenticate(Jwt::new(provider.settings()).unwrap()),
+        Server::new(identity_agent).authenticate(JwtAuth::new(provider.settings()).unwrap()),
     )
     .await;
     let extra_claims = json!({"scope": "read", "scp": ["write"], "team": "blue"});
@@ -334,11 +335,11 @@ async fn rejected_token_is_reported_in_each_binding() {
 #[test]
 fn unsafe_jwt_settings_are_rejected() {
     let good = || JwtSettings::new("https://login.example", "latimer");
-    assert!(Jwt::new(good()).is_ok());
+    assert!(JwtAuth::new(good()).is_ok());
     let check_changed = |change: fn(&mut JwtSettings)| {
         let mut settings = good();
         change(&mut settings);
-        Jwt::new(settings).map(drop).map_err(|it| it.setting)
+        JwtAuth::new(settings).map(drop).map_err(|it| it.setting)
     };
     assert_eq!(check_changed(|it| it.issuer = "http://login.example".into()), Err("issuer"));
     assert_eq!(check_changed(|it| it.issuer = "login".into()), Err("issuer"));

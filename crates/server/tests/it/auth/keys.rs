@@ -3,7 +3,7 @@
 use http::HeaderValue;
 use latimer_pb::v1;
 use latimer_protocol::Secret;
-use latimer_server::{AnyOf, ApiKeys, Jwt, KeyDigest, Server};
+use latimer_server::{AnyOf, ApiKeys, JwtAuth, KeyDigest, Server};
 use serde_json::json;
 use tonic::Code;
 use tonic::transport::Endpoint;
@@ -118,7 +118,7 @@ async fn card_declares_configured_key_schemes() {
 async fn any_of_accepts_each_method_and_rejects_forgeries() {
     let key = TestKey::elliptic("k");
     let provider = FakeProvider::with_keys(&[&key]).await;
-    let jwt = Jwt::new(provider.settings()).unwrap();
+    let jwt = JwtAuth::new(provider.settings()).unwrap();
     let any = AnyOf::default().with(api_keys()).with(jwt);
     let server = start_server(Server::new(test_agent("shouter")).authenticate(any)).await;
     let token = key.sign(&provider.valid_claims());
