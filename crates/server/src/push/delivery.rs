@@ -118,7 +118,7 @@ pub(super) fn check_response(
     if response.status().is_success() {
         return Ok(());
     }
-    let reason = format!("the receiver answered {}", response.status().as_u16());
+    let reason = format!("the receiver returned status {}", response.status().as_u16());
     let busy = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE];
     let retry_after =
         response.headers().get(RETRY_AFTER).filter(|_| busy.contains(&response.status()));

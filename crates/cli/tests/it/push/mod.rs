@@ -133,13 +133,13 @@ fn dead_letters_are_listed_replayed_and_dropped() {
     wait_until("4 dead letters are listed", Duration::from_secs(20), || list(&[]).len() == 4);
     let text = dir.run(&["push", "dead", "list"]);
     assert!(text.stdout.starts_with("ID "), "{text:?}");
-    assert!(text.stdout.contains("the receiver answered 503"), "{text:?}");
+    assert!(text.stdout.contains("the receiver returned status 503"), "{text:?}");
     assert!(!text.stdout.contains("secret"), "only the origin of the URL is printed: {text:?}");
     let ids: Vec<_> = list(&[]).iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect();
     // The receiver still fails.
     let output = dir.run(&["push", "dead", "replay", &ids[0]]);
     assert_eq!(output.code, Some(1), "{output:?}");
-    assert!(output.stderr.contains("the receiver answered 503"), "{output:?}");
+    assert!(output.stderr.contains("the receiver returned status 503"), "{output:?}");
     receiver.set_mode(ReceiverMode::Healthy);
     let output = dir.run(&["push", "dead", "replay", &ids[0]]);
     assert_eq!(

@@ -92,7 +92,7 @@ async fn dead_letters_are_listed_replayed_and_deleted() {
     for dead_letter in &dead_letters {
         assert_eq!(dead_letter.dead_letter.task.id.as_str(), task);
         assert_eq!(dead_letter.dead_letter.attempts, 2);
-        assert_eq!(dead_letter.dead_letter.reason, "the receiver answered 503");
+        assert_eq!(dead_letter.dead_letter.reason, "the receiver returned status 503");
         assert_eq!(
             format!("{}/", dead_letter.receiver),
             receiver.url("/"),
@@ -100,7 +100,7 @@ async fn dead_letters_are_listed_replayed_and_deleted() {
         );
     }
     let first = &dead_letters[0].dead_letter.id;
-    let failed = ReplayOutcome::Failed("the receiver answered 503".to_owned());
+    let failed = ReplayOutcome::Failed("the receiver returned status 503".to_owned());
     assert_eq!(dispatcher.replay(first).await.unwrap(), failed);
     broken.store(false, Ordering::SeqCst);
     for dead_letter in &dead_letters[..3] {
