@@ -63,7 +63,8 @@ impl BaseUrl {
         Some(format!("{}:{port}", authority.host()))
     }
 
-    /// Returns whether the host is the machine of the client.
+    /// Returns whether the host is a loopback address or `localhost`, so that only clients on the
+    /// same machine reach the server under this URL.
     pub(crate) fn is_loopback(&self) -> bool {
         let Ok(authority) = self.authority.parse::<Authority>() else { return false };
         is_loopback_host(authority.host())

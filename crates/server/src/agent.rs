@@ -81,9 +81,9 @@ impl Agent {
 
     /// Sets the public card. Detaches it from earlier [`Agent::card_handle`]s.
     ///
-    /// The server fills in interfaces and capabilities, because it knows which it serves. It takes
-    /// from the card only that streaming or webhooks are switched off: see
-    /// [`Agent::supports_streaming`] and [`Agent::supports_webhooks`].
+    /// The server sets the interfaces and capabilities to those that it serves. The card can only
+    /// disable streaming or webhooks: see [`Agent::supports_streaming`] and
+    /// [`Agent::supports_webhooks`].
     #[must_use]
     pub fn with_card(mut self, card: AgentCard) -> Self {
         self.card_handle = CardHandle::new(card);
@@ -105,8 +105,8 @@ impl Agent {
         self
     }
 
-    /// Sets which callers may use the agent. By default every caller that the server admits may use
-    /// it. The rule does not restrict the public card.
+    /// Sets the callers that may use the agent. By default every caller that the server admits may
+    /// use it. The allow list does not restrict the public card.
     #[must_use]
     pub fn with_access(mut self, access: Access) -> Self {
         self.access = access;
@@ -188,16 +188,16 @@ impl Agent {
 pub struct Policy {
     /// Concurrency of the tasks in one context.
     pub context_concurrency: ContextConcurrency,
-    /// How long a blocking send waits for a settled task. After that it returns the task in its
-    /// current state, and the turn continues.
+    /// Maximum time that a blocking send waits for a settled task. Afterwards it returns the task in
+    /// its current state, and the turn continues.
     pub max_wait: Duration,
-    /// How long one turn may run. After that the task fails. `None` is no limit.
+    /// Maximum duration of a turn. Afterwards the task fails. `None` sets no limit.
     pub turn_timeout: Option<Duration>,
-    /// How long the executor may continue after its task was canceled or its result was final.
-    /// After that the engine drops the executor's future.
+    /// Time for which the executor may continue after its task was canceled or its result was final.
+    /// Afterwards the engine drops the executor's future.
     pub cancel_grace: Duration,
-    /// How long an identical message is treated as a retry and returns the original result. Zero
-    /// disables this.
+    /// Time for which an identical message is treated as a retry and returns the original result.
+    /// Zero disables deduplication.
     pub idempotency_window: Duration,
 }
 

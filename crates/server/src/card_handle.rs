@@ -51,18 +51,17 @@ impl CardHandle {
         }
     }
 
-    /// Returns how often the card changed.
+    /// Returns the number of changes of the card.
     pub(crate) fn generation(&self) -> u64 {
         self.read(|it| it.generation)
     }
 
-    /// Returns when the card changed last.
+    /// Returns the time of the last change.
     pub(crate) fn modified_at(&self) -> SystemTime {
         self.read(|it| it.modified_at)
     }
 
     fn read<T>(&self, project: impl FnOnce(&CardState) -> T) -> T {
-        // A writer replaces the state in one assignment, so a poisoned lock holds a valid state.
         project(&self.0.read())
     }
 }

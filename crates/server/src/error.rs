@@ -19,7 +19,7 @@ pub enum Error {
     Setting {
         /// Name of the setting.
         setting: &'static str,
-        /// What is wrong with its value.
+        /// Problem with its value.
         problem: String,
     },
     /// The server cannot listen on its address.

@@ -15,7 +15,10 @@ use crate::turn::{AgentFailure, Turn};
 ///
 /// ```
 /// use async_trait::async_trait;
-/// use latimer_server::{AgentFailure, Executor, Turn};
+/// use latimer_protocol::{
+///     Call, Message, MessageId, Reply, ReplyKind, Request, SendMessageResponse,
+/// };
+/// use latimer_server::{Agent, AgentFailure, Executor, Server, Turn};
 ///
 /// #[derive(Debug)]
 /// struct UpperCase;
@@ -28,6 +31,21 @@ use crate::turn::{AgentFailure, Turn};
 ///         Ok(())
 ///     }
 /// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::new(Agent::new("upper-case", UpperCase));
+///
+/// let message = Message::user(MessageId::new("m1")?, "hello");
+/// let call = Call::new(Request::SendMessage(message.into()));
+/// let response = server.assemble().await?.service().call(call).await?;
+///
+/// let ReplyKind::Single(Reply::SendMessage(SendMessageResponse::Task(task))) = response.kind else {
+///     panic!("expected a task");
+/// };
+/// assert_eq!(task.text(), "HELLO");
+/// # Ok(())
+/// # }
 /// ```
 #[async_trait]
 pub trait Executor: fmt::Debug + Send + Sync + 'static {
@@ -59,15 +77,14 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
         let _ = (task, note);
     }
 
-    /// Called when the server publishes the agent, within a Tokio runtime. Must not block. An
-    /// executor that learns its capabilities later keeps the handle and replaces the card through
-    /// it.
+    /// Called within a Tokio runtime when the server publishes the agent. Must not block. An executor
+    /// that determines its capabilities later can store the handle and replace the card through it.
     fn on_publish(&self, card: &CardHandle) {
         let _ = card;
     }
 
-    /// Returns the state of an external dependency of the agent, or `None` if it has none. Metrics
-    /// export it. Must not block.
+    /// Returns the state of an external dependency of the agent, or `None` if it has none. The server
+    /// exports it at `/metrics`. Must not block.
     fn health(&self) -> Option<Health> {
         None
     }

@@ -3,7 +3,7 @@
 //! A web page can let its own host name resolve to 127.0.0.1 and then call a server there (DNS
 //! rebinding). Browsers send the host name in `Host` or `Origin`, so a loopback server rejects
 //! names that are not its own. Servers that other machines can reach have host names that are not
-//! known here; authentication or a proxy protects them.
+//! configured; authentication or a proxy protects them.
 
 use std::net::SocketAddr;
 
@@ -54,7 +54,7 @@ impl HostAllowList {
     /// Checks the host names of a request: those of the URI and of every `Host` header.
     ///
     /// # Errors
-    /// [`ErrorKind::PermissionDenied`] if one of them is not accepted.
+    /// Returns [`ErrorKind::PermissionDenied`] if one of them is not accepted.
     pub(crate) fn check_host(&self, head: &Parts) -> Result<(), Error> {
         let authority = head.uri.authority().map(|it| it.as_str().as_bytes());
         let hosts = head.headers.get_all(HOST).into_iter().map(|it| it.as_bytes());
@@ -77,7 +77,7 @@ impl HostAllowList {
     /// Checks the origins of a request. Requests without one are accepted.
     ///
     /// # Errors
-    /// [`ErrorKind::PermissionDenied`] if an origin is not accepted.
+    /// Returns [`ErrorKind::PermissionDenied`] if an origin is not accepted.
     pub(crate) fn check_origin(&self, head: &Parts) -> Result<(), Error> {
         for origin in head.headers.get_all(ORIGIN) {
             let allowed = self

@@ -1,4 +1,4 @@
-//! How a server is set up: what it is reached under, what it tolerates, and its limits.
+//! Settings of a server: its paths and addresses, its tolerance for old clients, and its limits.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::host::is_host;
 use crate::push::PushSettings;
 use crate::rate::RateLimit;
 
-/// How a server is set up. Plain data; [`Server`](crate::Server) checks it when it starts.
+/// Settings of a server. A [`Server`](crate::Server) [checks](Self::check) them when it is assembled.
 ///
 /// ```
 /// # use latimer_server::Settings;
@@ -24,56 +24,61 @@ use crate::rate::RateLimit;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether A2A is served at all. Otherwise its addresses answer that it is switched off.
+    /// Whether A2A is served. If `false`, calls and cards are rejected because A2A is disabled.
     pub enabled: bool,
-    /// The path under which everything of A2A is. `/` is allowed.
+    /// Path below which A2A is served. `/` serves it at the root.
     pub listen_path: String,
-    /// Whether the addresses that other servers have are served too: `/`, `/v1/rpc` and `/v1/…`.
+    /// Whether A2A is also served at `/`, `/v1/rpc` and `/v1/…`, the paths of other A2A servers.
     pub path_aliases: bool,
-    /// Another path for the card, beside those where everybody looks.
+    /// Path of the card in addition to the well-known paths.
     pub agent_card_path: Option<String>,
-    /// What callers reach the server under, as `https://agents.example.com`. When it is not given,
-    /// a card says what its caller did.
+    /// URL under which clients reach the server, such as `https://agents.example.com`. If it is
+    /// `None`, cards contain the host that a trusted proxy or the client sent with the request.
     pub public_url: Option<String>,
-    /// Proxies whose word about the caller's address counts.
+    /// Networks of the reverse proxies whose `Forwarded` and `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Vec<Network>,
-    /// Origins whose pages may call the agents from a browser; `*` is any. Cards are for all.
+    /// Web origins whose pages may call the agents from a browser (CORS). `*` allows every origin.
+    /// Cards are readable from every origin.
     pub allowed_origins: Vec<String>,
-    /// Paths that need no credentials; `/*` at the end of one is everything below it. Whoever shows
-    /// some all the same is known by them.
+    /// Paths that do not require authentication. A trailing `/*` matches everything below.
+    /// Credentials sent anyway are verified, and invalid ones are rejected.
     pub public_paths: Vec<String>,
-    /// Whether cards need credentials, too.
+    /// Whether cards require authentication.
     pub card_requires_auth: bool,
-    /// Whether `/metrics` is served. With authentication, it needs credentials. When this is not
-    /// given and nobody is authenticated, it is served to this machine alone.
+    /// Whether `/metrics` is served. It requires authentication if the server does. If the setting is
+    /// `None`, a server without authentication serves it only on loopback.
     pub metrics: Option<bool>,
-    /// Whether gRPC describes its services, by the same rule. Needs the feature `grpc`.
+    /// Whether gRPC reflection is served. It requires authentication if the server does. If the
+    /// setting is `None`, a server without authentication serves it only on loopback. Requires the
+    /// feature `grpc`.
     #[cfg(feature = "grpc")]
     pub reflection: Option<bool>,
-    /// Hosts that a server which only this machine can reach is called by, beside `localhost`, its
-    /// addresses and the public URL; `*` is any. Requests for others are refused, because they come
-    /// from pages that pretend to be on this machine.
+    /// Hosts that a server on loopback accepts in addition to `localhost`, its addresses and the
+    /// host of the public URL. Requests for other hosts are rejected against DNS rebinding. `*`
+    /// accepts every host.
     pub allowed_hosts: Vec<String>,
-    /// What to make of callers that say no version.
+    /// Policy for requests that declare no version.
     pub version_policy: VersionPolicy,
-    /// What a stream of server-sent events ends with.
+    /// Last element of a stream of server-sent events.
     pub stream_terminator: StreamTerminator,
-    /// How long a stream may be silent before a comment is sent to keep its connection alive.
+    /// Interval without events after which a stream sends a comment that keeps its connection open.
+    /// Must not be zero.
     pub keep_alive: Duration,
-    /// How long a card may be kept without asking again.
+    /// Time for which clients may cache a card before they revalidate it.
     pub card_max_age: Duration,
-    /// Whether the card has the members of 0.3 beside those of 1.0, for callers that say no version.
+    /// Whether cards contain the members of 0.3 in addition to those of 1.0, for clients that
+    /// declare no version.
     pub superset_card: bool,
-    /// How long turns may go on once the server is told to stop.
+    /// Maximum time for running turns to end during a shutdown.
     pub drain_timeout: Duration,
-    /// What callers can ask for.
+    /// Limits of the task engine.
     pub limits: EngineLimits,
-    /// How webhooks are told about tasks. Needs the feature `push`.
+    /// Settings of webhook deliveries. Requires the feature `push`.
     #[cfg(feature = "push")]
     pub push: PushSettings,
-    /// How often they can ask.
+    /// Rate limits of callers.
     pub rate: RateLimit,
-    /// What requests and connections may cost.
+    /// Limits of requests and connections.
     pub http: HttpLimits,
 }
 
@@ -109,8 +114,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether nobody but this machine reaches a server that listens here: it has no name that leads
-    /// here from elsewhere, and no proxy passes others on.
+    /// Returns whether only local clients can reach a server with this listen address: the address is
+    /// loopback, no trusted proxy is configured, and the public URL, if any, has a loopback host.
     #[must_use]
     pub fn is_loopback_only(&self, listen_address: SocketAddr) -> bool {
         let is_loopback = |url: &str| url.parse::<BaseUrl>().is_ok_and(|it| it.is_loopback());
@@ -119,10 +124,10 @@ impl Settings {
             && self.public_url.as_deref().is_none_or(is_loopback)
     }
 
-    /// Checks what a server would not start with.
+    /// Checks the settings without starting a server.
     ///
     /// # Errors
-    /// The first setting that has no meaning.
+    /// Returns [`Error::Setting`] with the first invalid setting.
     pub fn check(&self) -> Result<()> {
         let is_plain_path =
             |path: &str| path.starts_with('/') && !path.contains(['?', '#', '%', ' ', '{', '}']);
@@ -141,44 +146,44 @@ impl Settings {
             return Err(Error::setting("allowed_hosts", problem));
         }
         if self.keep_alive.is_zero() {
-            return Err(Error::setting("keep_alive", "must be longer than nothing"));
+            return Err(Error::setting("keep_alive", "must be greater than zero"));
         }
         Ok(())
     }
 }
 
-/// What a stream of server-sent events ends with. The specification has nothing there, and strict
-/// readers stumble over anything else.
+/// Last element of a stream of server-sent events. The specification has none, and strict clients
+/// reject the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StreamTerminator {
-    /// Nothing: the stream closes.
+    /// No element: the stream ends after its last event.
     #[default]
     None,
-    /// An event of the name `done`.
+    /// An event named `done`.
     DoneEvent,
-    /// A line that says `[DONE]`.
+    /// A line with `[DONE]`.
     DoneLine,
 }
 
-/// What requests and connections may cost. Whatever exceeds a limit is refused in the words of its
-/// binding.
+/// Limits of requests and connections. Requests that exceed a limit are rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// The largest body of a request, in bytes.
+    /// Maximum size of a request body, in bytes.
     pub max_body_bytes: usize,
-    /// How long a body may take to arrive.
+    /// Maximum time to receive a request body.
     pub body_timeout: Duration,
-    /// The longest path with its query, in bytes.
+    /// Maximum length of a path with its query, in bytes.
     pub max_url_bytes: usize,
-    /// How many headers a request may have.
+    /// Maximum number of headers of a request.
     pub max_headers: usize,
-    /// How large they may be together, in bytes; at least 8192.
+    /// Maximum size of all headers of a request together, in bytes. At least 8192.
     pub max_header_bytes: usize,
-    /// How long they may take to arrive; also how long a connection of HTTP/1.1 may be idle.
+    /// Maximum time to receive the headers of a request; also the maximum idle time of an HTTP/1.1
+    /// connection.
     pub header_timeout: Duration,
-    /// How many connections may be open. More wait to be accepted.
+    /// Maximum number of open connections. Further connections wait to be accepted.
     pub max_connections: usize,
-    /// How many calls may be under way on one connection of HTTP/2.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_calls_per_connection: u32,
 }
 

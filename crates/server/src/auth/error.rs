@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use latimer_protocol::{Challenge, Error, ErrorKind};
 
-/// Why a caller was not authenticated or not authorized. The texts are sent to the client.
+/// Reason why a caller was not authenticated or not authorized. The texts are sent to the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_64_hexadecimal_digits() {
+    fn digest_parses_only_64_hex_digits() {
         let digest = KeyDigest::from_key(&Secret::new("abc"));
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest.to_string(), text);

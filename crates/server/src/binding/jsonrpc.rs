@@ -22,7 +22,7 @@ use super::body::{self, Body};
 use super::sse::{self, SseBody, SseWriter};
 use super::{Frontend, RequestContext, reply_context, respond};
 use crate::engine::ids;
-use crate::metrics::{CallLabels, CallOutcome, Transport};
+use crate::metrics::{Binding, CallLabels, CallOutcome};
 
 /// Format of an error response.
 #[derive(Clone, Copy)]
@@ -109,8 +109,7 @@ impl Frontend {
         let jsonrpc::Call { id, request, dialect } = call;
         let reply_context = reply_context(&request);
         let (operation, version) = (reply_context.operation(), dialect.version());
-        let labels =
-            CallLabels { transport: Transport::JsonRpc, operation: Some(operation), version };
+        let labels = CallLabels { binding: Binding::JsonRpc, operation: Some(operation), version };
         if let Err(error) = self.charge_rate(ctx, &caller, Some(operation)) {
             self.record_call(labels, error.kind().into(), started);
             return self.rate_limited(&id, version, &error);
@@ -176,7 +175,7 @@ impl Frontend {
         let version =
             declared.or(parsed_method.map(|(_, version)| version)).unwrap_or(Version::V1_0);
         let operation = parsed_method.map(|(operation, _)| operation);
-        let labels = CallLabels { transport: Transport::JsonRpc, operation, version };
+        let labels = CallLabels { binding: Binding::JsonRpc, operation, version };
         self.record_call(labels, rejection.error.kind().into(), started);
         let dialect = Dialect::over_jsonrpc(version);
         match operation {
@@ -251,7 +250,7 @@ impl Frontend {
     #[cold]
     fn reject_unread(&self, started: Instant, status: StatusCode, error: &Error) -> Response<Body> {
         let labels =
-            CallLabels { transport: Transport::JsonRpc, operation: None, version: Version::V1_0 };
+            CallLabels { binding: Binding::JsonRpc, operation: None, version: Version::V1_0 };
         self.record_call(labels, error.kind().into(), started);
         self.error_without_id(status, error)
     }
@@ -269,7 +268,7 @@ impl Frontend {
 /// Returns the version that the client declares.
 ///
 /// # Errors
-/// When the content type is not JSON, or the version is unknown.
+/// Fails if the content type is not JSON or the version is unknown.
 fn declared_version(ctx: &RequestContext<'_>, body: &[u8]) -> Result<Option<Version>, Error> {
     if !rest_binding::is_readable(ctx.header(CONTENT_TYPE), body) {
         let message = format!("the content type must be {}", rest_binding::JSON);

@@ -265,7 +265,7 @@ impl Frontend {
 
     fn record_call(&self, labels: CallLabels, outcome: CallOutcome, started: Instant) {
         let elapsed: Duration = started.elapsed();
-        self.metrics.count(labels, outcome, elapsed);
+        self.metrics.record_call(labels, outcome, elapsed);
         debug!(?labels, ?outcome, ?elapsed, "call answered");
     }
 }

@@ -15,7 +15,7 @@ use super::body::{self, Body};
 use super::sse::{SseBody, SseWriter};
 use super::{Frontend, RequestContext, reply_context, respond};
 use crate::engine::ids;
-use crate::metrics::{CallLabels, CallOutcome, Transport};
+use crate::metrics::{Binding, CallLabels, CallOutcome};
 
 /// An error, with a status that replaces the default status of the error.
 struct Rejection {
@@ -37,7 +37,7 @@ impl Frontend {
     {
         let started = Instant::now();
         let unknown_call =
-            CallLabels { transport: Transport::HttpJson, operation: None, version: Version::V1_0 };
+            CallLabels { binding: Binding::HttpJson, operation: None, version: Version::V1_0 };
         let reject = |labels: CallLabels, rejection: &Rejection, dialect: Dialect| {
             self.record_call(labels, rejection.error.kind().into(), started);
             self.rest_error(ctx, rejection, dialect)

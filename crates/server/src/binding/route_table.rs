@@ -1,4 +1,4 @@
-//! Routing of paths.
+//! Mapping of paths to resources.
 
 use latimer_protocol::card::ProtocolBinding;
 
@@ -61,7 +61,7 @@ const DEAD_LETTERS_PATH: &str = "/api/push/dead";
 const EXTENDED_CARD_PATH_0_2: &str = "/agent/authenticatedExtendedCard";
 
 impl RouteTable {
-    /// Mounts these bindings as the settings say.
+    /// Creates the table for the paths in the settings. Cards list `bindings` in this order.
     pub(crate) fn new(settings: &Settings, bindings: Vec<ProtocolBinding>) -> Self {
         Self {
             base: settings.listen_path.trim_end_matches('/').to_owned(),

@@ -1,6 +1,7 @@
 //! Streams as server-sent events.
 //!
-//! Events that are ready at the same time are sent as one chunk, and an encoded event is copied once.
+//! Events that are ready at the same time are sent as one chunk. An event that is already encoded is
+//! copied once.
 
 use std::mem;
 use std::pin::Pin;
@@ -66,7 +67,7 @@ impl SseBody {
                     if chunk.is_empty() {
                         chunk.reserve(INITIAL_CHUNK_BYTES);
                     }
-                    self.write(&mut chunk, &event);
+                    self.writer.write(&mut chunk, &event);
                 }
                 Poll::Ready(Some(Err(error))) => self.fail(&mut chunk, &error),
                 Poll::Ready(None) => self.finish(&mut chunk),
@@ -83,12 +84,6 @@ impl SseBody {
         }
         self.keep_alive.reset();
         Poll::Ready(Some(Bytes::from(chunk)).filter(|it| !it.is_empty()))
-    }
-
-    fn write(&mut self, chunk: &mut Vec<u8>, event: &StreamEvent) {
-        if let Err(error) = self.writer.write(chunk, event) {
-            self.fail(chunk, &error);
-        }
     }
 
     fn fail(&mut self, chunk: &mut Vec<u8>, error: &Error) {
@@ -127,8 +122,8 @@ impl KeepAliveTimer {
 #[derive(Debug)]
 pub(super) struct SseWriter {
     dialect: Dialect,
-    /// Encoder for dialects whose events depend on the reader.
-    event_writer: Option<EventWriter>,
+    /// Encoder for dialects whose events depend on the reader. Unused in the others.
+    event_writer: EventWriter,
     envelope: Option<(Envelope, Id<'static>)>,
 }
 
@@ -136,20 +131,17 @@ impl SseWriter {
     /// Creates an encoder for the stream that `request` started. With an `id`, events are wrapped in
     /// JSON-RPC responses.
     pub(super) fn new(dialect: Dialect, request: &Request, id: Option<&Id<'_>>) -> Self {
-        let event_writer = (!EventWriter::is_reader_independent(dialect))
-            .then(|| EventWriter::new(dialect, request, None));
+        let event_writer = EventWriter::new(dialect, request, None);
         let envelope = id.map(|id| (Envelope::new(id), id.clone().into_owned()));
         Self { dialect, event_writer, envelope }
     }
 
-    fn write(&mut self, out: &mut Vec<u8>, event: &StreamEvent) -> Result<(), Error> {
+    fn write(&mut self, out: &mut Vec<u8>, event: &StreamEvent) {
         let head = FrameHead { id: event.revision, name: None };
         if let Some(data) = event.event.encode_json(self.dialect, event.finality) {
-            self.write_frame(out, head, &data);
-            return Ok(());
+            return self.write_frame(out, head, &data);
         }
-        let Some(event_writer) = &mut self.event_writer else { return Err(Error::internal()) };
-        let written = event_writer.write(event.event.event(), event.finality);
+        let written = self.event_writer.write(event.event.event(), event.finality);
         let last = written.len().saturating_sub(1);
         for (index, data) in written.iter().enumerate() {
             // Only the last part has the id: a reader resumes after complete events.
@@ -159,7 +151,6 @@ impl SseWriter {
                 data,
             );
         }
-        Ok(())
     }
 
     /// Encodes an error as the data of an unnamed event, the only form that all clients read.

@@ -14,14 +14,14 @@ use super::send::shutting_down_error;
 use super::task_scope::TaskScope;
 use crate::agent::Agent;
 
-/// When a send returns.
+/// Condition for the return of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplyMode {
-    /// When the task is settled.
+    /// The task is settled.
     Blocking,
-    /// When the task is stored.
+    /// The task is stored.
     Immediate,
-    /// At once, with a stream of events.
+    /// None: the send returns a stream of events.
     Streaming,
 }
 

@@ -15,6 +15,8 @@ use super::tasks::AuthorizedTask;
 use super::{Engine, ids, store_error};
 
 impl Engine {
+    /// Handles `CancelTask`: cancels the task and returns it in its final state. Fails if the task
+    /// has already ended otherwise, or if its agent declines.
     pub(super) async fn cancel(
         &self,
         context: CallContext,
@@ -36,8 +38,8 @@ impl Engine {
         Ok(CallResponse { kind, task_dialect, extensions })
     }
 
-    /// Cancels a task and returns its final state, which may be another one than canceled.
-    /// Continues in the background if the caller disconnects.
+    /// Cancels a task and returns it in its final state, which is not `canceled` if the turn ended
+    /// first. Continues in the background if the caller disconnects.
     async fn cancel_detached(&self, live: LiveTaskRef) -> Result<Arc<Task>, Error> {
         let (result_sender, result_receiver) = oneshot::channel();
         let engine = self.clone();
@@ -59,7 +61,7 @@ impl Engine {
     async fn cancel_live(&self, live: &LiveTaskRef) -> Result<Arc<Task>, Error> {
         live.lock().canceling = true;
         let declined = async {
-            // A turn that acquired its permit before may publish itself only now.
+            // A turn that has acquired its permit may not be published yet.
             let turn = live.wait_for(|state| state.turn.clone()).await;
             turn.cancellation_token().cancel();
             turn.declined().await
@@ -70,11 +72,8 @@ impl Engine {
                 state.settled.clone().filter(|_| state.task_state.is_terminal())
             }) => Ok(ended),
             reason = declined => Err(reason),
-            permit = live.writer_permits().acquire() => {
-                // No turn is running, and `canceling` prevents a new one.
-                let _permit = permit.map_err(|_| Error::internal())?;
-                self.append_canceled(live).await
-            }
+            // With the permit, no turn is running, and `canceling` prevents a new one.
+            Ok(_permit) = live.writer_permits().acquire() => self.append_canceled(live).await,
         }
     }
 

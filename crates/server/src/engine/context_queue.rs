@@ -1,4 +1,4 @@
-//! One turn at a time per context, for agents whose policy asks for it.
+//! Queue of each context, for agents whose policy runs one turn at a time per context.
 
 use std::sync::Arc;
 
@@ -7,11 +7,12 @@ use latimer_store::TaskKey;
 
 use crate::sync::{KeyedPermit, KeyedSemaphore, SemaphoreSlot};
 
-/// The contexts of agents that run one turn at a time in each.
+/// Queues of the contexts of all agents whose policy queues or rejects concurrent tasks. One turn per
+/// context has the permit.
 #[derive(Debug)]
 pub(super) struct ContextQueue(KeyedSemaphore<ContextKey>);
 
-/// Owner, agent and context.
+/// Owner, agent and context of a queue.
 type ContextKey = (Arc<str>, Arc<str>, ContextId);
 
 /// Permit to run a turn in a context.
@@ -24,7 +25,8 @@ impl Default for ContextQueue {
 }
 
 impl ContextQueue {
-    /// Joins the queue of the context of a task; the place in it is taken when the slot is acquired.
+    /// Returns a slot for the context of a task. The turn enters the queue when it polls
+    /// [`SemaphoreSlot::acquire`].
     pub(super) fn slot(&self, task: &TaskKey, context: &ContextId) -> SemaphoreSlot<ContextKey> {
         self.0.slot((task.owner.clone(), task.agent.clone(), context.clone()))
     }

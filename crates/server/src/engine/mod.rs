@@ -68,7 +68,7 @@ pub(crate) use self::task_scope::weight;
 use crate::agent::AgentRegistry;
 use crate::push::WebhookDispatcher;
 
-/// How long stopped turns may take to store their events.
+/// Time that stopped turns have to store their events.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves calls to agents: runs turns, stores tasks and streams events. Cheap to clone; clones
@@ -355,7 +355,7 @@ impl StreamGuard {
     /// Counts one more stream.
     ///
     /// # Errors
-    /// [`ErrorKind::RateLimited`] if `limit` streams are open.
+    /// Returns [`ErrorKind::RateLimited`] if `limit` streams are open.
     fn new(
         count: &Arc<AtomicUsize>,
         limit: usize,

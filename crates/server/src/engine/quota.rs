@@ -1,7 +1,7 @@
 //! Limits on the unfinished tasks and open streams of each caller.
 //!
-//! Anonymous callers have no quota, because they cannot be told apart; only the limits for all
-//! callers apply to them.
+//! Anonymous callers have no quota, because the server cannot distinguish them. Only the limits for
+//! all callers apply to them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl CallerQuota {
     /// Counts a new task before it is created.
     ///
     /// # Errors
-    /// [`ErrorKind::RateLimited`] if the caller has reached its limit.
+    /// Returns [`ErrorKind::RateLimited`] if the caller has reached its limit.
     pub(super) fn reserve_task(&self, key: &TaskKey) -> Result<(), Error> {
         let Some(mut entry) = self.entry(&key.owner) else { return Ok(()) };
         let tasks = entry.get().map_or(0, |it| it.tasks.len());
@@ -80,7 +80,7 @@ impl CallerQuota {
     /// Counts a stream until the returned guard is dropped.
     ///
     /// # Errors
-    /// [`ErrorKind::RateLimited`] if the caller has reached its limit.
+    /// Returns [`ErrorKind::RateLimited`] if the caller has reached its limit.
     pub(super) fn open_stream(
         self: &Arc<Self>,
         caller: &Arc<str>,

@@ -19,12 +19,12 @@ use serde_json::Value;
 use super::live::{BufferedEvent, ReadResult, Subscription};
 use super::{CURSOR_EXTENSION, Shutdown, store_error};
 
-/// When a stream ends.
+/// Condition that ends a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EndsAt {
-    /// When the task is settled: the stream of a message.
+pub(super) enum StreamEnd {
+    /// The task is settled. Applies to the stream of a message.
     Settled,
-    /// When the task is terminal: the stream of a subscriber.
+    /// The task is terminal. Applies to the stream of a subscriber.
     Terminal,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Reader {
     /// Events up to this revision do not end the stream: they precede the message that the stream
     /// belongs to.
     ignore_end_through: Revision,
-    ends_at: EndsAt,
+    stream_end: StreamEnd,
     /// The task at the cursor, for streams that start with a snapshot. The first event is folded
     /// into it.
     initial_task: Option<Box<Task>>,
@@ -57,7 +57,7 @@ type PendingEvents =
 pub(super) struct ReaderStart {
     pub(super) cursor: Revision,
     pub(super) ignore_end_through: Revision,
-    pub(super) ends_at: EndsAt,
+    pub(super) stream_end: StreamEnd,
     pub(super) initial_task: Option<Box<Task>>,
     pub(super) revision_in_metadata: bool,
 }
@@ -70,15 +70,20 @@ impl Reader {
         stream_guard: super::StreamGuard,
         start: ReaderStart,
     ) -> Self {
-        let ReaderStart { cursor, ignore_end_through, ends_at, initial_task, revision_in_metadata } =
-            start;
+        let ReaderStart {
+            cursor,
+            ignore_end_through,
+            stream_end,
+            initial_task,
+            revision_in_metadata,
+        } = start;
         Self {
             live,
             store,
             shutdown,
             cursor,
             ignore_end_through,
-            ends_at,
+            stream_end,
             initial_task,
             revision_in_metadata,
             ready: VecDeque::new(),
@@ -157,14 +162,14 @@ impl Reader {
 
     /// Returns the error of the agent that rejected the message of this stream.
     fn rejection(&self) -> Option<Error> {
-        self.live.lock().rejection.clone().filter(|_| self.ends_at == EndsAt::Settled)
+        self.live.lock().rejection.clone().filter(|_| self.stream_end == StreamEnd::Settled)
     }
 
     /// Returns whether the stream has delivered every event that belongs to its message.
     fn is_at_end(&self) -> bool {
         let state = self.live.lock();
         let caught_up = self.cursor >= state.revision && state.revision > self.ignore_end_through;
-        self.ends_at == EndsAt::Settled && caught_up && state.is_idle()
+        self.stream_end == StreamEnd::Settled && caught_up && state.is_idle()
     }
 
     /// Returns whether the stream ends after an event with this state.
@@ -172,15 +177,15 @@ impl Reader {
         if revision <= self.ignore_end_through && !state.is_terminal() {
             return Finality::More;
         }
-        let is_last = match (state, self.ends_at) {
+        let is_last = match (state, self.stream_end) {
             (state, _) if state.is_terminal() => true,
-            (_, EndsAt::Terminal) => false,
-            (TaskState::InputRequired, EndsAt::Settled) => true,
-            (TaskState::AuthRequired, EndsAt::Settled) => {
+            (_, StreamEnd::Terminal) => false,
+            (TaskState::InputRequired, StreamEnd::Settled) => true,
+            (TaskState::AuthRequired, StreamEnd::Settled) => {
                 let state = self.live.lock();
                 state.turn.is_none() && state.revision == revision
             }
-            (_, EndsAt::Settled) => false,
+            (_, StreamEnd::Settled) => false,
         };
         if is_last { Finality::Last } else { Finality::More }
     }
@@ -202,7 +207,7 @@ impl Reader {
     fn wait(&self) -> PendingEvents {
         let (live, shutdown, cursor) = ((*self.live).clone(), self.shutdown.clone(), self.cursor);
         let (ignore_end_through, ends_when_settled) =
-            (self.ignore_end_through, self.ends_at == EndsAt::Settled);
+            (self.ignore_end_through, self.stream_end == StreamEnd::Settled);
         Box::pin(async move {
             let changed = live.wait_for(|state| {
                 let rejected = ends_when_settled && state.rejection.is_some();
@@ -219,7 +224,7 @@ impl Reader {
     }
 }
 
-/// Number of events that one read of the store returns at most.
+/// Maximum number of events per read of the store.
 const FETCH_BATCH: usize = 256;
 
 impl Stream for Reader {

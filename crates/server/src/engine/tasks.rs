@@ -10,7 +10,7 @@ use latimer_protocol::{
 use latimer_store::{StoredTask, TaskQuery};
 
 use super::agent_lookup::{CallRef, authorize};
-use super::reader::{EndsAt, Reader, ReaderStart};
+use super::reader::{Reader, ReaderStart, StreamEnd};
 use super::task_scope::TaskScope;
 use super::{
     CURSOR_EXTENSION, Engine, StreamGuard, last_messages, page_token, store_error, trim_history,
@@ -25,6 +25,7 @@ pub(super) struct AuthorizedTask {
 }
 
 impl Engine {
+    /// Handles `GetTask`.
     pub(super) async fn get(
         &self,
         context: CallContext,
@@ -74,8 +75,9 @@ impl Engine {
         }
         let agents = self.store().find_agents(scope.owner()?, id).await.map_err(store_error)?;
         let missing = || Error::task_not_found(id);
-        let has = |agent: &&Arc<Agent>| agents.iter().any(|it| it == agent.name());
-        let first = Some(primary).filter(has).or_else(|| self.0.registry.iter().find(has));
+        let has_task = |agent: &&Arc<Agent>| agents.iter().any(|it| it == agent.name());
+        let first =
+            Some(primary).filter(has_task).or_else(|| self.0.registry.iter().find(has_task));
         match first {
             Some(agent) => authorize(caller, agent),
             // Without an agent name the primary agent's card applies, so its missing streaming
@@ -87,6 +89,7 @@ impl Engine {
         }
     }
 
+    /// Handles `ListTasks`: returns a page of the caller's tasks.
     pub(super) async fn list(
         &self,
         context: CallContext,
@@ -138,6 +141,8 @@ impl Engine {
         Ok(CallResponse { extensions, ..Reply::TaskList(page).into() })
     }
 
+    /// Handles `SubscribeToTask`: returns the task and its further events as a stream, or the events
+    /// after the revision that the caller resumes from.
     pub(super) async fn subscribe(
         &self,
         context: CallContext,
@@ -161,7 +166,7 @@ impl Engine {
         let start = ReaderStart {
             cursor: after.unwrap_or(stored.revision),
             ignore_end_through: Revision::START,
-            ends_at: EndsAt::Terminal,
+            stream_end: StreamEnd::Terminal,
             initial_task: None,
             revision_in_metadata: extensions.iter().any(|it| it == CURSOR_EXTENSION),
         };

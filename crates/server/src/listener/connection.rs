@@ -1,4 +1,4 @@
-//! Serves one connection: TLS handshake, HTTP, graceful close.
+//! One connection: TLS handshake, HTTP and graceful close.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -37,20 +37,20 @@ pub(super) struct Connection {
 /// Signals and timeouts that close a connection.
 #[derive(Clone)]
 pub(super) struct ConnectionSignals {
-    /// Closes the connection after the calls it carries.
+    /// Closes the connection after its current calls.
     pub(super) drain_token: CancellationToken,
-    /// Closes the connection at once.
+    /// Aborts the connection.
     pub(super) abort_token: CancellationToken,
-    /// Time allowed for the first request to arrive. Hyper limits later requests itself, but not
-    /// how long a client takes to reveal its HTTP version.
+    /// Maximum time until the first request arrives. Hyper limits the time for later requests itself,
+    /// but not the time until a client sends the bytes that determine its HTTP version.
     pub(super) first_request_timeout: Duration,
 }
 
-/// How to close a connection.
+/// Way to close a connection.
 enum CloseMode {
-    /// After the calls it carries.
+    /// Close after the current calls.
     Drain,
-    /// At once.
+    /// Abort the current calls.
     Abort,
 }
 
@@ -84,8 +84,8 @@ impl HttpConnection {
             () = self.signals.drain_token.cancelled() => return,
             handshake = handshake => match handshake {
                 Ok(Ok(accepted)) => accepted,
-                Ok(Err(error)) => return debug!(%error, "handshake failed"),
-                Err(_) => return debug!("handshake timed out"),
+                Ok(Err(error)) => return debug!(%error, "TLS handshake failed"),
+                Err(_) => return debug!("TLS handshake timed out"),
             },
         };
         self.certificate = certificate;
@@ -130,7 +130,7 @@ impl HttpConnection {
 }
 
 impl ConnectionSignals {
-    /// Waits until the connection has to be closed.
+    /// Waits for a signal or timeout that closes the connection.
     async fn wait_close_mode(self, request_started: Arc<AtomicBool>) -> CloseMode {
         let no_request = async {
             tokio::time::sleep(self.first_request_timeout).await;
@@ -146,7 +146,7 @@ impl ConnectionSignals {
         }
     }
 
-    /// Waits until a draining connection has to be closed at once.
+    /// Waits for the signal that aborts a draining connection.
     async fn wait_abort(self) -> CloseMode {
         self.abort_token.cancelled().await;
         CloseMode::Abort

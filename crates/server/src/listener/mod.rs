@@ -51,7 +51,7 @@ use crate::settings::HttpLimits;
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Interval between pings to an HTTP/2 client.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
-/// Time an HTTP/2 client has to answer a ping.
+/// Time that an HTTP/2 client has to acknowledge a ping.
 const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Default limit of hyper. With it, hyper parses headers without allocating.
 const HYPER_DEFAULT_HEADERS: usize = 100;
@@ -156,9 +156,9 @@ pub(crate) struct Listener {
     pub(crate) tls: Option<ReloadingTls>,
     pub(crate) limits: HttpLimits,
     pub(crate) metrics: Metrics,
-    /// Stops accepting, and closes connections after the calls they carry.
+    /// Stops accepting, and closes each connection after its current calls.
     pub(crate) drain_token: CancellationToken,
-    /// Closes connections at once.
+    /// Aborts all connections.
     pub(crate) abort_token: CancellationToken,
     /// The Tokio tasks of all connections.
     pub(crate) tasks: TaskTracker,
@@ -179,7 +179,7 @@ impl Listener {
             match next {
                 Ok((stream, peer, permit)) => self.spawn_connection(stream, peer, permit, &builder),
                 Err(error) => {
-                    warn!(%error, "cannot accept connections");
+                    warn!(%error, "accepting a connection failed");
                     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
@@ -192,7 +192,7 @@ impl Listener {
     ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
         let permit = connection_permits.clone().acquire_owned().await.map_err(io::Error::other)?;
         let (stream, peer) = self.socket.accept().await?;
-        // Hyper already writes responses in large pieces; Nagle's algorithm would only delay them.
+        // Hyper already writes responses in large chunks; Nagle's algorithm would only delay them.
         stream.set_nodelay(true)?;
         Ok((stream, peer, permit))
     }

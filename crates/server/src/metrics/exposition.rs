@@ -1,5 +1,8 @@
 //! Text exposition of metrics in the Prometheus and OpenMetrics formats. Names, labels and help
 //! texts are constants that need no escaping.
+//!
+//! Written by hand because the crate `prometheus-client` writes OpenMetrics only, and a scraper that
+//! does not request OpenMetrics has to get the text format 0.0.4.
 
 use std::fmt::{Display, Write as _};
 
@@ -62,11 +65,11 @@ impl Exposition {
         Self { format, out: String::new() }
     }
 
-    /// Starts a family; its samples follow.
+    /// Starts a family. Its samples must follow.
     pub(super) fn family(&mut self, name: &str, kind: MetricKind, help: &str) {
         let (kind, suffix) = match (kind, self.format) {
-            // In OpenMetrics the family `calls` has the sample `calls_total`; in Prometheus both
-            // have one name.
+            // In OpenMetrics the family `calls` has the sample `calls_total`. In Prometheus the family
+            // has the name of the sample.
             (MetricKind::Counter, ExpositionFormat::Prometheus) => ("counter", "_total"),
             (MetricKind::Counter, ExpositionFormat::OpenMetrics) => ("counter", ""),
             (MetricKind::Gauge, _) => ("gauge", ""),

@@ -1,6 +1,7 @@
-//! What is counted. Labels are few and known beforehand: no ids, and nothing a caller wrote.
+//! Metrics of the server. All label values are fixed when the server starts: labels contain no ids
+//! and no input of callers, so the number of time series is bounded.
 //!
-//! Everything is an atomic in its place, so that counting a call looks nothing up.
+//! Counters are atomics in fixed arrays, so that recording a call needs no lookup and no lock.
 
 mod exposition;
 
@@ -21,27 +22,27 @@ const VERSIONS: usize = Version::ALL.len();
 const BINDINGS: usize = 3;
 const OUTCOMES: usize = 3;
 
-/// The upper bounds of the latencies that are told apart, in seconds.
+/// Upper bounds of the latency buckets, in seconds.
 const LATENCY_BOUNDS_SECONDS: [f64; 12] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0];
 
-/// The transport of a call.
+/// Binding of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transport {
+pub(crate) enum Binding {
     JsonRpc,
     HttpJson,
     #[cfg(feature = "grpc")]
     Grpc,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
-    /// Well.
+    /// The call succeeded, or its stream started.
     Ok,
-    /// The caller asked for something it cannot have.
-    Refused,
-    /// Not for any fault of the caller.
+    /// The call failed because of the request or the permissions of the caller.
+    Rejected,
+    /// The call failed because of the server, its store or the agent.
     Failed,
 }
 
@@ -51,45 +52,45 @@ impl From<ErrorKind> for CallOutcome {
             ErrorKind::Internal | ErrorKind::InvalidAgentResponse | ErrorKind::Unavailable => {
                 Self::Failed
             }
-            _ => Self::Refused,
+            _ => Self::Rejected,
         }
     }
 }
 
-/// What became of an attempt to tell a webhook of an event.
+/// Outcome of an attempt to deliver an event to a webhook.
 #[cfg(feature = "push")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryOutcome {
-    /// It arrived.
+    /// The receiver accepted the event.
     Delivered,
-    /// It did not.
+    /// The attempt failed.
     Failed,
-    /// It did not, and is not tried again.
-    GivenUp,
+    /// The delivery will not be attempted again. Counted in addition to the failed attempt.
+    Abandoned,
 }
 
-/// What became of deliveries.
+/// Counters of webhook deliveries by [`DeliveryOutcome`].
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryCounters([AtomicU64; 3]);
 
 #[cfg(feature = "push")]
 impl DeliveryCounters {
-    /// Counts one.
-    pub(crate) fn count(&self, outcome: DeliveryOutcome) {
+    /// Records an outcome.
+    pub(crate) fn record(&self, outcome: DeliveryOutcome) {
         self.0[outcome as usize].fetch_add(1, Relaxed);
     }
 }
 
-/// What a call is counted under.
+/// Labels of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallLabels {
-    pub(crate) transport: Transport,
-    /// None where it could not be made out what is asked.
+    pub(crate) binding: Binding,
+    /// `None` if the request names no known operation.
     pub(crate) operation: Option<Operation>,
     pub(crate) version: Version,
 }
 
-/// Everything that is counted. Cheap to clone.
+/// Metrics of one server. Cheap to clone; clones share the counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Metrics(Arc<Inner>);
 
@@ -121,7 +122,7 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// A number that somebody else keeps.
+/// Gauge whose value is read when the metrics are written.
 struct Gauge {
     name: &'static str,
     help: &'static str,
@@ -129,7 +130,7 @@ struct Gauge {
 }
 
 struct LatencyHistogram {
-    /// One more than there are bounds, for everything beyond.
+    /// Number of calls per bucket. The last bucket has no upper bound.
     buckets: [AtomicU64; LATENCY_BOUNDS_SECONDS.len() + 1],
     nanoseconds: AtomicU64,
 }
@@ -153,7 +154,7 @@ impl LatencyHistogram {
         self.nanoseconds.fetch_add(nanoseconds, Relaxed);
     }
 
-    /// Writes how many took no longer than each bound. Nothing when there were none.
+    /// Writes the cumulative buckets, the sum and the count. Writes nothing without calls.
     fn write(&self, name: &str, labels: &Labels<'_>, exposition: &mut Exposition) {
         let counts = self.buckets.each_ref().map(|it| it.load(Relaxed));
         let total: u64 = counts.iter().sum();
@@ -179,28 +180,28 @@ fn operation_index(operation: Option<Operation>) -> usize {
 }
 
 impl Metrics {
-    /// Counts a call that was answered after `elapsed`.
-    pub(crate) fn count(&self, labels: CallLabels, outcome: CallOutcome, elapsed: Duration) {
+    /// Records a call that was answered, or whose stream started, after `elapsed`.
+    pub(crate) fn record_call(&self, labels: CallLabels, outcome: CallOutcome, elapsed: Duration) {
         let operation = operation_index(labels.operation);
-        let (version, transport) = (labels.version as usize, labels.transport as usize);
-        let base = ((operation * VERSIONS + version) * BINDINGS + transport) * OUTCOMES;
+        let (version, binding) = (labels.version as usize, labels.binding as usize);
+        let base = ((operation * VERSIONS + version) * BINDINGS + binding) * OUTCOMES;
         self.0.calls[base + outcome as usize].fetch_add(1, Relaxed);
-        self.0.latencies[operation * BINDINGS + transport].record(elapsed);
+        self.0.latencies[operation * BINDINGS + binding].record(elapsed);
     }
 
-    /// Counts a connection for as long as what is returned is kept.
+    /// Counts a connection as open until the returned guard is dropped.
     pub(crate) fn count_connection(&self) -> ConnectionGuard {
         self.0.connections.fetch_add(1, Relaxed);
         ConnectionGuard(self.clone())
     }
 
-    /// What is counted of deliveries.
+    /// Returns the counters of webhook deliveries.
     #[cfg(feature = "push")]
-    pub(crate) fn deliveries(&self) -> Arc<DeliveryCounters> {
+    pub(crate) fn delivery_counters(&self) -> Arc<DeliveryCounters> {
         Arc::clone(&self.0.deliveries)
     }
 
-    /// Shows a number that somebody else keeps.
+    /// Registers a gauge. `read` is called for each exposition and must not block.
     pub(crate) fn register_gauge(
         &self,
         name: &'static str,
@@ -211,9 +212,8 @@ impl Metrics {
         self.gauges().push(gauge);
     }
 
-    /// Shows how what agents depend on is doing.
+    /// Exports the health of the agents' dependencies. Only the first registry is used.
     pub(crate) fn watch_agent_health(&self, registry: &Arc<AgentRegistry>) {
-        // Set once: a server has its agents from the beginning.
         let _ = self.0.registry.set(Arc::clone(registry));
     }
 
@@ -221,14 +221,14 @@ impl Metrics {
         self.0.gauges.lock()
     }
 
-    /// Everything that is counted, as text.
+    /// Writes all metrics.
     pub(crate) fn write(&self, format: ExpositionFormat) -> String {
         let mut exposition = Exposition::new(format);
         self.write_calls(&mut exposition);
         self.write_latencies(&mut exposition);
         self.write_deliveries(&mut exposition);
         let connections = self.0.connections.load(Relaxed);
-        exposition.gauge("connections", "Connections that are open", connections);
+        exposition.gauge("connections", "Open connections", connections);
         for it in self.gauges().iter() {
             exposition.gauge(it.name, it.help, (it.read)());
         }
@@ -243,11 +243,7 @@ impl Metrics {
         if reported.is_empty() {
             return;
         }
-        exposition.family(
-            "upstream_up",
-            MetricKind::Gauge,
-            "Whether the agent behind an agent answers",
-        );
+        exposition.family("upstream_up", MetricKind::Gauge, "Whether the upstream agent responds");
         for (name, health) in reported {
             exposition.sample(
                 "upstream_up",
@@ -258,7 +254,7 @@ impl Metrics {
     }
 
     fn write_calls(&self, exposition: &mut Exposition) {
-        exposition.family("calls", MetricKind::Counter, "Calls that were answered");
+        exposition.family("calls", MetricKind::Counter, "Completed calls");
         for (index, count) in self.0.calls.iter().enumerate() {
             let count = count.load(Relaxed);
             if count == 0 {
@@ -275,7 +271,7 @@ impl Metrics {
     }
 
     fn write_deliveries(&self, exposition: &mut Exposition) {
-        let help = "Attempts to tell webhooks of events, and events that were given up";
+        let help = "Webhook delivery attempts by outcome, and abandoned deliveries";
         exposition.family("deliveries", MetricKind::Counter, help);
         for (outcome, count) in ["delivered", "failed", "given_up"].iter().zip(&self.0.deliveries.0)
         {
@@ -284,7 +280,7 @@ impl Metrics {
     }
 
     fn write_latencies(&self, exposition: &mut Exposition) {
-        let help = "Time until a call was answered, or its stream began";
+        let help = "Time until the reply or the start of the stream, in seconds";
         exposition.family("call_seconds", MetricKind::Histogram, help);
         for (index, latencies) in self.0.latencies.iter().enumerate() {
             let labels = [
@@ -296,7 +292,7 @@ impl Metrics {
     }
 }
 
-/// An open connection; closed when it is dropped.
+/// Counts an open connection until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionGuard(Metrics);
 
@@ -328,14 +324,14 @@ mod tests {
     fn exposition_reports_calls_latencies_and_gauges() {
         let metrics = Metrics::default();
         let call = CallLabels {
-            transport: Transport::HttpJson,
+            binding: Binding::HttpJson,
             operation: Some(Operation::GetTask),
             version: Version::V0_3,
         };
-        metrics.count(call, CallOutcome::Ok, Duration::from_micros(200));
-        metrics.count(call, CallOutcome::Ok, Duration::from_secs(100));
-        let unknown = CallLabels { operation: None, transport: Transport::JsonRpc, ..call };
-        metrics.count(unknown, CallOutcome::Refused, Duration::ZERO);
+        metrics.record_call(call, CallOutcome::Ok, Duration::from_micros(200));
+        metrics.record_call(call, CallOutcome::Ok, Duration::from_secs(100));
+        let unknown = CallLabels { operation: None, binding: Binding::JsonRpc, ..call };
+        metrics.record_call(unknown, CallOutcome::Rejected, Duration::ZERO);
         metrics.0.deliveries.0[2].fetch_add(1, Relaxed);
         metrics.register_gauge("tasks", "Tasks in memory", || 7);
         let connection = metrics.count_connection();
@@ -357,7 +353,7 @@ mod tests {
             "latimer_tasks 7",
         ];
         let has_line = |text: &str, line: &str| text.lines().any(|it| it == line);
-        // The names of counters are where the two forms part.
+        // The formats name counters differently.
         for (format, counter, ends_with_eof) in [
             (ExpositionFormat::Prometheus, "# TYPE latimer_calls_total counter", false),
             (ExpositionFormat::OpenMetrics, "# TYPE latimer_calls counter", true),

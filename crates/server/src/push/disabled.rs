@@ -1,11 +1,11 @@
-//! Webhooks without the feature `push`: no dispatcher exists.
+//! Stand-in for the webhook dispatcher without the feature `push`: a dispatcher cannot be created.
 
 use std::convert::Infallible;
 
 use latimer_protocol::{Dialect, Error, PushConfigId, Revision, TaskPushNotificationConfig};
 use latimer_store::{Error as StoreError, TaskKey, Webhook};
 
-/// Delivers events to webhooks; none exists without the feature `push`.
+/// Dispatcher of webhook deliveries. Uninhabited, because it requires the feature `push`.
 #[derive(Clone, Debug)]
 pub struct WebhookDispatcher(Infallible);
 

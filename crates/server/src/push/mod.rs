@@ -102,19 +102,19 @@ enum RunState {
 }
 
 impl WebhookDispatcher {
-    /// Creates a dispatcher for the webhooks in `store`, with its own HTTP client. `loopback` is
-    /// used if the settings do not say whether URLs may lead to this machine.
+    /// Creates a dispatcher for the webhooks in `store`, with its own HTTP client.
+    /// `allow_loopback` applies if [`PushSettings::allow_loopback`] is `None`.
     ///
     /// # Errors
     /// Fails if TLS cannot be initialized.
     pub fn new(
         store: Arc<dyn TaskStore>,
         settings: PushSettings,
-        loopback: bool,
+        allow_loopback: bool,
     ) -> Result<Self, InvalidTls> {
         let rules = Rules {
             allow: settings.allow.clone(),
-            allow_loopback: settings.allow_loopback.unwrap_or(loopback),
+            allow_loopback: settings.allow_loopback.unwrap_or(allow_loopback),
         };
         let guard = Guard::new(rules);
         let mut client = HttpClient::builder(guard.clone()).connect_timeout(settings.timeout);
@@ -156,7 +156,7 @@ impl WebhookDispatcher {
         self
     }
 
-    /// The maximum number of webhooks of one task.
+    /// Returns the maximum number of webhooks of one task.
     pub(crate) fn max_per_task(&self) -> usize {
         self.0.settings.max_per_task
     }
@@ -336,7 +336,7 @@ impl WebhookDispatcher {
 impl Inner {
     fn record(&self, outcome: DeliveryOutcome) {
         if let Some(counters) = self.counters.get() {
-            counters.count(outcome);
+            counters.record(outcome);
         }
     }
 }

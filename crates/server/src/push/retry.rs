@@ -8,7 +8,7 @@ use latimer_store::DeliveryProgress;
 
 use super::PushSettings;
 
-/// What to do after a failed delivery.
+/// Decision after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryDecision {
     /// Retry at this time.

@@ -18,19 +18,19 @@ use super::{Inner, V0_3Body};
 use crate::engine::ids;
 use crate::metrics::DeliveryOutcome;
 
-/// Number of events that one read of the store returns at most.
+/// Maximum number of events per read of the store.
 const EVENT_BATCH: usize = 32;
 
-/// Number of response bytes that are read at most. The content is ignored, but reading it lets the
+/// Maximum number of response bytes that are read. The content is ignored, but reading it lets the
 /// connection be reused.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// Why a run ended.
+/// Reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunEnd {
     /// All events are delivered; the task may have more later.
     UpToDate,
-    /// There will be nothing more to deliver: the task is terminal or the webhook was deleted.
+    /// No delivery can follow: the task is terminal, or the task or the webhook was deleted.
     Finished,
     /// The store failed; the run has to be retried.
     StoreUnavailable,
@@ -83,7 +83,7 @@ pub(super) async fn run(
 
 /// Records that a task was removed before all its events were delivered.
 fn record_removed_task(dispatcher: &Inner, task: &TaskKey) {
-    dispatcher.record(DeliveryOutcome::GivenUp);
+    dispatcher.record(DeliveryOutcome::Abandoned);
     warn!(task = %task.id, "task removed before all webhook deliveries");
 }
 
@@ -211,7 +211,7 @@ fn progress_after_failure(
             )
         }
         RetryDecision::GiveUp => {
-            dispatcher.record(DeliveryOutcome::GivenUp);
+            dispatcher.record(DeliveryOutcome::Abandoned);
             let task = &webhook.task.id;
             info!(%task, %revision, %reason, attempts, "webhook delivery abandoned");
             let dead_letter = DeadLetter {

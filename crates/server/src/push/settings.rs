@@ -10,10 +10,10 @@ use latimer_outbound::AllowRule;
 pub struct PushSettings {
     /// Whether clients can register webhooks.
     pub enabled: bool,
-    /// Whether webhook URLs may lead to this machine. `None` allows it if the server listens on
-    /// loopback only.
+    /// Whether webhook URLs may have loopback addresses. `None` allows them if only local clients can
+    /// reach the server.
     pub allow_loopback: Option<bool>,
-    /// Receivers that are allowed in addition to HTTPS on the public internet.
+    /// Rules for receivers that are allowed in addition to HTTPS URLs with public addresses.
     pub allow: Vec<AllowRule>,
     /// Maximum number of webhooks of one task.
     pub max_per_task: usize,
@@ -23,8 +23,8 @@ pub struct PushSettings {
     pub timeout: Duration,
     /// Number of attempts before a delivery is abandoned.
     pub max_attempts: u32,
-    /// How long a receiver may fail. After that each delivery is abandoned at its first failure,
-    /// until one succeeds.
+    /// Maximum time for which a receiver may fail. Afterwards each delivery is abandoned at its first
+    /// failure, until one succeeds.
     pub give_up_after: Duration,
     /// Backoff after the first failure. Each further failure doubles it.
     pub initial_backoff: Duration,

@@ -26,13 +26,13 @@ pub struct RateLimit {
     /// Weight that a caller may use per minute. Sending a message weighs 5, a list or a
     /// subscription 3, a cancellation 2, and reading a task or a card 1. Zero disables the limit.
     pub per_minute: u32,
-    /// Weight that a caller may use at once.
+    /// Weight that a caller may use in one burst.
     pub burst: u32,
     /// Failed authentications allowed per IP address and minute; further attempts are rejected.
     /// Zero disables the limit.
     pub auth_failures_per_minute: u32,
-    /// Whether the limits apply to loopback addresses, too. Authenticated callers are limited
-    /// wherever they are.
+    /// Whether the limits also apply to loopback addresses. Authenticated callers are limited at
+    /// every address.
     pub include_loopback: bool,
 }
 
@@ -104,7 +104,7 @@ impl CallLimiter {
     /// Charges a call of this weight.
     ///
     /// # Errors
-    /// [`ErrorKind::RateLimited`] if the limit is exceeded.
+    /// Returns [`ErrorKind::RateLimited`] if the limit is exceeded.
     pub(crate) fn charge(&self, key: RateKey, weight: u32) -> Result<(), Error> {
         match &self.calls {
             Some(calls) if self.applies_to(&key) => calls.take(key, weight).map_err(rate_limited),
@@ -123,7 +123,7 @@ impl CallLimiter {
     /// Checks whether an authentication may be attempted. Counts nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::RateLimited`] if too many authentications failed.
+    /// Returns [`ErrorKind::RateLimited`] if too many authentications failed.
     pub(crate) fn check_auth_failures(&self, key: RateKey) -> Result<(), Error> {
         match &self.auth_failures {
             Some(failures) if self.applies_to(&key) => {

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::Server;
 use super::backend::Backend;
-use super::handle::{ServerHandle, Shared};
+use super::handle::{ServerHandle, ServerState};
 use super::running::RunningServer;
 use crate::address::{AddressResolver, Scheme};
 use crate::agent::AgentRegistry;
@@ -73,9 +73,9 @@ impl AssembledServer {
         let recovered_tasks =
             backend.publish_and_recover(&frontend.registry, &frontend.metrics).await?;
         frontend.support_services.set_serving(true).await;
-        let shared = Shared { frontend: Arc::clone(&frontend), engine: backend.engine };
+        let state = ServerState { frontend: Arc::clone(&frontend), engine: backend.engine };
         let Server { routes, tls, .. } = server;
-        Ok(Self { frontend, handle: ServerHandle::new(shared), routes, tls, recovered_tasks })
+        Ok(Self { frontend, handle: ServerHandle::new(state), routes, tls, recovered_tasks })
     }
 
     /// Returns the routes of the server, for an application that has its own listener.
@@ -84,9 +84,9 @@ impl AssembledServer {
     /// clients look for cards and gRPC. Anonymous callers are rate limited by the
     /// [`ConnectInfo`](axum::extract::ConnectInfo) of their requests.
     ///
-    /// The server cannot know who reaches the application. Without authentication it therefore does
-    /// not serve what it serves only on loopback by default, such as metrics and dead letters, and
-    /// its webhooks do not call loopback addresses unless the settings allow them.
+    /// The server does not know which clients can reach the application, so it does not treat the
+    /// router as restricted to loopback: without authentication the router serves neither metrics nor
+    /// dead letters by default, and webhooks may call loopback addresses only if the settings allow it.
     pub fn router(&self) -> Router {
         warn_if_unsigned(&self.frontend);
         mount_behind(self.routes.clone(), Arc::clone(&self.frontend))
@@ -106,11 +106,12 @@ impl AssembledServer {
 
     /// Serves a bound socket until the returned server is shut down or dropped.
     ///
-    /// Unlike with [`Server::serve`], webhooks do not call loopback addresses unless the settings
-    /// allow them, because the address was not known when the server was assembled.
+    /// Webhooks may call loopback addresses only if the settings allow it, because the listen address
+    /// was unknown when the server was assembled. [`Server::serve`] allows them by default on
+    /// loopback.
     ///
     /// # Errors
-    /// When the certificates cannot be loaded, or the socket has no address.
+    /// Fails if the certificates cannot be loaded or the socket has no address.
     pub async fn serve(self, socket: TcpListener) -> Result<RunningServer> {
         let tls = load_tls(self.tls.as_ref())?;
         self.serve_with_tls(socket, tls)
@@ -210,6 +211,8 @@ pub(super) fn local_address(socket: &TcpListener) -> Result<SocketAddr> {
 
 fn warn_if_unsigned(frontend: &Frontend) {
     if frontend.keyring.is_some() && !frontend.address_resolver.has_authoritative() {
-        warn!("CARDS ARE SIGNED ON THIS MACHINE ONLY: set public_url to sign them for everybody");
+        warn!(
+            "public_url is not set: only cards for the listen address or a loopback host are signed"
+        );
     }
 }

@@ -14,20 +14,21 @@ use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::push::WebhookDispatcher;
 
-/// Answers calls.
+/// Service that handles the calls of a server, and the components that it needs.
 pub(super) struct Backend {
     pub(super) service: Arc<dyn Service>,
-    /// `None` if the embedder's service answers calls.
+    /// `None` if a service of the embedder handles calls.
     pub(super) engine: Option<Engine>,
     pub(super) dispatcher: Option<WebhookDispatcher>,
     pub(super) readiness: Readiness,
 }
 
 impl Backend {
-    /// Creates the backend that a server is configured with. Nothing runs before [`Self::publish_and_recover`].
+    /// Creates the backend of a configured server. It starts no task before
+    /// [`Self::publish_and_recover`].
     ///
     /// # Errors
-    /// When the webhook dispatcher cannot be created.
+    /// Fails if the webhook dispatcher cannot be created.
     pub(super) fn new(
         server: &Server,
         registry: &Arc<AgentRegistry>,
@@ -39,7 +40,7 @@ impl Backend {
             return Ok(Self { service, engine: None, dispatcher: None, readiness });
         }
         let store = server.store.clone().unwrap_or_else(|| Arc::new(MemoryStore::default()));
-        let dispatcher = server.make_dispatcher(&store, metrics, listen_address)?;
+        let dispatcher = server.create_dispatcher(&store, metrics, listen_address)?;
         let limits = server.settings.limits.clone();
         let mut engine = Engine::new(registry.clone(), store.clone(), limits);
         if let Some(dispatcher) = &dispatcher {
@@ -47,7 +48,7 @@ impl Backend {
         }
         let readiness = Readiness::with_store(move || {
             let store = store.clone();
-            // No task has this id: only whether the store answers matters.
+            // No task has this id. The query only tests whether the store responds.
             async move { store.find_agents("", &ids::task()).await.is_ok() }
         });
         Ok(Self { service: Arc::new(engine.clone()), engine: Some(engine), dispatcher, readiness })
@@ -57,7 +58,7 @@ impl Backend {
     /// recovered tasks.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// Returns [`Error::Store`] if the store cannot be read.
     pub(super) async fn publish_and_recover(
         &self,
         registry: &Arc<AgentRegistry>,
@@ -73,7 +74,7 @@ impl Backend {
             register_gauges(engine, metrics);
         }
         if let Some(dispatcher) = self.dispatcher.clone() {
-            let help = "Webhooks that have something to do, now or later";
+            let help = "Webhooks with pending or future deliveries";
             metrics.register_gauge("webhooks", help, move || dispatcher.active_count());
         }
         Ok(recovered_tasks)
@@ -84,9 +85,9 @@ impl Backend {
 fn register_gauges(engine: &Engine, metrics: &Metrics) {
     type ReadActivity = fn(Activity) -> usize;
     let gauges: [(&str, &str, ReadActivity); 3] = [
-        ("live_tasks", "Tasks that somebody works on or watches", |it| it.live_tasks),
-        ("turns", "Turns that agents are at", |it| it.turns),
-        ("streams", "Streams of events that are open", |it| it.streams),
+        ("live_tasks", "Tasks with a running turn or a reader", |it| it.live_tasks),
+        ("turns", "Running and waiting turns", |it| it.turns),
+        ("streams", "Open event streams", |it| it.streams),
     ];
     for (name, help, read) in gauges {
         let engine = engine.clone();

@@ -14,48 +14,49 @@ use crate::engine::{Activity, Engine};
 ///
 /// Cheap to clone; all clones control the same server. Dropping a handle does not stop the server.
 #[derive(Clone, Debug)]
-pub struct ServerHandle(Arc<Shared>);
+pub struct ServerHandle(Arc<ServerState>);
 
+/// State that all clones of a handle share.
 #[derive(Debug)]
-pub(super) struct Shared {
-    /// Frontend of the assembled server. Its service, readiness and support services are those of
-    /// every socket and router, too.
+pub(super) struct ServerState {
+    /// Frontend of the assembled server. Every socket and router shares its service, readiness and
+    /// support services.
     pub(super) frontend: Arc<Frontend>,
-    /// `None` if the embedder's own service answers calls.
+    /// `None` if a service of the embedder handles calls.
     pub(super) engine: Option<Engine>,
 }
 
 impl ServerHandle {
-    pub(super) fn new(shared: Shared) -> Self {
-        Self(Arc::new(shared))
+    pub(super) fn new(state: ServerState) -> Self {
+        Self(Arc::new(state))
     }
 
-    /// Returns the service that answers calls, for calls within the process.
+    /// Returns the service that handles calls, for calls within the process.
     ///
-    /// The caller is taken from the [`CallContext`](latimer_protocol::CallContext): such calls are
-    /// neither authenticated nor rate limited.
+    /// Such calls are neither authenticated nor rate limited: the caller is the one in the
+    /// [`CallContext`](latimer_protocol::CallContext).
     #[must_use]
     pub fn service(&self) -> Arc<dyn Service> {
         Arc::clone(&self.0.frontend.service)
     }
 
-    /// Returns how many tasks, turns and streams are active. All counts are zero if the embedder's
-    /// own service answers calls ([`Server::with_service`](super::Server::with_service)).
+    /// Returns the number of active tasks, turns and streams. All are zero if a service of the
+    /// embedder handles calls ([`Server::with_service`](super::Server::with_service)).
     #[must_use]
     pub fn activity(&self) -> Activity {
         self.0.engine.as_ref().map(Engine::activity).unwrap_or_default()
     }
 
-    /// Stops accepting work, waits until the running turns have ended, at most for `limit`, and then
-    /// stops the rest.
+    /// Stops accepting work, waits up to `limit` for the running turns to end, and stops the turns
+    /// that are then still running.
     ///
     /// Readiness reports 503 from the start. Turns and webhook deliveries that are stopped continue
     /// in the next process that opens the same store. Sockets stay open:
     /// [`RunningServer::shutdown`](super::RunningServer::shutdown) closes those of a running server,
-    /// and an application that mounted the router closes its own. If the embedder's own service
-    /// answers calls, only readiness changes. Dropping the future leaves the server draining.
+    /// and an application that mounted the router closes its own. If a service of the embedder
+    /// handles calls, only readiness changes. Dropping the future leaves the server draining.
     pub async fn drain(&self, limit: Duration) {
-        let Shared { frontend, engine } = &*self.0;
+        let ServerState { frontend, engine } = &*self.0;
         frontend.readiness.drain();
         frontend.support_services.set_serving(false).await;
         if let Some(engine) = engine {
@@ -64,7 +65,8 @@ impl ServerHandle {
         }
     }
 
-    /// Stops at once. Unfinished turns are left for the next process.
+    /// Stops the engine without draining. The next process that opens the store recovers the
+    /// unfinished turns.
     pub(super) fn stop_now(&self) {
         if let Some(engine) = &self.0.engine {
             engine.stop_now();

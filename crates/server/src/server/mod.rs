@@ -39,7 +39,7 @@ use crate::signing::Keyring;
 use crate::swarm::Swarm;
 use crate::turn::{AgentFailure, Turn};
 
-/// The configuration of a server that publishes agents.
+/// Configuration of a server that publishes agents.
 ///
 /// ```no_run
 /// use latimer_server::{Server, Turn};
@@ -127,7 +127,7 @@ impl Server {
         self
     }
 
-    /// Sets the agent that handles calls which name none.
+    /// Sets the primary agent, which handles calls that name no agent.
     pub fn primary(mut self, name: impl Into<String>) -> Self {
         self.primary = Some(name.into());
         self
@@ -138,14 +138,14 @@ impl Server {
         self.shared_store(Arc::new(store))
     }
 
-    /// Sets a store of tasks that the application also uses.
+    /// Sets a store of tasks that the application also accesses itself.
     pub fn shared_store(mut self, store: Arc<dyn TaskStore>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Answers calls with a service in place of the task engine. The agents then determine the cards
-    /// only, and the service has to separate the tasks of different callers.
+    /// Sets a service that handles calls in place of the task engine. The agents then only determine
+    /// the cards, and the service must isolate the tasks of different callers from each other.
     pub fn with_service(mut self, service: impl Service) -> Self {
         self.service = Some(Arc::new(service));
         self
@@ -176,7 +176,8 @@ impl Server {
         self
     }
 
-    /// Authenticates callers by the headers of their requests. `None` rejects a request.
+    /// Sets a function that authenticates callers by the headers of their requests. A request for
+    /// which it returns `None` is unauthenticated: it is rejected except on public paths.
     pub fn authenticate_with(
         self,
         extractor: impl Fn(&HeaderMap) -> Option<Caller> + Send + Sync + 'static,
@@ -184,33 +185,36 @@ impl Server {
         self.authenticate(HeaderAuth(extractor))
     }
 
-    /// Authenticates callers.
+    /// Sets the method that authenticates callers. Several methods are combined with
+    /// [`AnyOf`](crate::AnyOf).
     pub fn authenticate(mut self, authenticate: impl Authenticate) -> Self {
         self.auth = Some(Arc::new(authenticate));
         self
     }
 
-    /// Signs cards and webhook deliveries, and publishes the keys that verify them at
+    /// Sets the keys that sign cards and webhook deliveries. The server publishes the public keys at
     /// `/.well-known/jwks.json`.
     ///
-    /// A card is signed only if its addresses are known to be the server's own: with
-    /// [`Server::public_url`], or on loopback. A card whose addresses come from the `Host` header of
-    /// a request, or from a proxy, is not signed.
+    /// A card is signed only if its URLs are known to be those of the server: the
+    /// [public URL](Server::public_url), a loopback host or the listen address. A card with another
+    /// host from the `Host` header, or with a host that a proxy forwarded, is not signed.
     #[cfg(feature = "signing")]
     pub fn with_keyring(mut self, keyring: Keyring) -> Self {
         self.keyring = Some(keyring);
         self
     }
 
-    /// Serves TLS only. Applies to sockets of the server, not to its router.
+    /// Sets the TLS files. The server then accepts only TLS connections on its sockets. Its
+    /// [router](Server::router) is not affected.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Passes messages with a `swarmKind` in their metadata to a handler in place of the agent that
-    /// they are sent to. Without a handler they are ordinary messages.
+    /// Sets the handler of directives: messages with a `swarmKind` in their metadata. The handler
+    /// receives them in place of the agent that they are sent to. Without a handler they are ordinary
+    /// messages.
     ///
     /// Directives of anonymous callers and of unknown kinds are rejected. If the handler requires
     /// input, another directive answers it: a message without a `swarmKind` goes to the agent.
@@ -235,7 +239,7 @@ impl Server {
     /// socket is opened.
     ///
     /// # Errors
-    /// When the agents or settings are invalid, or the store cannot be used.
+    /// Fails if the agents or settings are invalid, or if the store cannot be used.
     pub async fn assemble(self) -> Result<AssembledServer> {
         AssembledServer::new(self, None).await
     }
@@ -243,7 +247,7 @@ impl Server {
     /// Assembles the server and returns its [router](AssembledServer::router).
     ///
     /// # Errors
-    /// As [`Server::assemble`].
+    /// Fails as [`Server::assemble`] does.
     pub async fn router(self) -> Result<Router> {
         Ok(self.assemble().await?.router())
     }
@@ -251,9 +255,9 @@ impl Server {
     /// Binds the address and serves it until the returned server is shut down or dropped.
     ///
     /// # Errors
-    /// As [`Server::serve`], and when the address cannot be bound.
+    /// Fails as [`Server::serve`] does, and with [`Error::Listen`] if the address cannot be bound.
     pub async fn listen(self) -> Result<RunningServer> {
-        // Certificates are checked before the address is taken.
+        // Before the address is bound, so that invalid certificates leave it free.
         let tls = load_tls(self.tls.as_ref())?;
         let listen_error = |source| Error::listen(&self.listen_address, source);
         let socket = TcpListener::bind(&self.listen_address).await.map_err(listen_error)?;
@@ -264,7 +268,7 @@ impl Server {
     /// dropped. [`Server::bind`] is ignored.
     ///
     /// # Errors
-    /// When the agents or settings are invalid, the certificates or the store cannot be used, or
+    /// Fails if the agents or settings are invalid, the certificates or the store cannot be used, or
     /// the socket has no address.
     pub async fn serve(self, socket: TcpListener) -> Result<RunningServer> {
         let tls = load_tls(self.tls.as_ref())?;
@@ -283,18 +287,18 @@ impl Server {
     /// Serves until the process receives SIGINT or SIGTERM, and then shuts down.
     ///
     /// # Errors
-    /// As [`Server::listen`].
+    /// Fails as [`Server::listen`] does.
     pub async fn run(self) -> Result<()> {
         let requires_auth = self.auth.is_some();
         let running = self.listen().await?;
         if !requires_auth && !running.is_loopback_only {
             warn!(
                 address = %running.address(),
-                "ANYBODY WHO REACHES THIS ADDRESS CAN CALL THE AGENTS: nobody is asked who they are"
+                "listening on a non-loopback address without authentication: every client can call the agents"
             );
         }
         signal::shutdown_signal().await;
-        info!("stopping");
+        info!("shutdown signal received");
         running.shutdown().await;
         Ok(())
     }

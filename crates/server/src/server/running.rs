@@ -9,10 +9,33 @@ use tracing::warn;
 
 use super::handle::ServerHandle;
 
-/// Time connections have to close after the last turn has ended.
+/// Time that connections have to close after the drain, before they are aborted.
 const CONNECTION_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server that serves a socket until it is shut down. Dropping it stops it at once.
+/// Server that serves a socket until it is shut down.
+///
+/// Dropping it closes the socket and all connections without draining. The next process that opens
+/// the same store recovers the unfinished turns.
+///
+/// ```
+/// use latimer_server::Server;
+/// use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+/// use tokio::net::TcpStream;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let running = Server::echo().bind("127.0.0.1:0").listen().await?;
+///
+/// let mut connection = TcpStream::connect(running.address()).await?;
+/// connection.write_all(b"GET /ready HTTP/1.0\r\nhost: localhost\r\n\r\n").await?;
+/// let mut response = String::new();
+/// connection.read_to_string(&mut response).await?;
+/// assert!(response.contains("200 OK"));
+///
+/// running.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct RunningServer {
     pub(super) address: SocketAddr,
@@ -20,10 +43,11 @@ pub struct RunningServer {
     pub(super) handle: ServerHandle,
     pub(super) is_loopback_only: bool,
     pub(super) drain_timeout: Duration,
-    /// Cancelled when connections are to close after the calls they carry.
+    /// Canceled to close each connection after its current calls.
     pub(super) drain_token: CancellationToken,
-    /// Cancelled when connections are to close at once.
+    /// Canceled to abort all connections.
     pub(super) abort_token: CancellationToken,
+    /// Background tasks of the listener and its connections.
     pub(super) tasks: TaskTracker,
 }
 
@@ -49,13 +73,13 @@ impl RunningServer {
     /// Drains the server for at most [`Settings::drain_timeout`](crate::Settings::drain_timeout) and
     /// closes its connections.
     ///
-    /// Connections that do not close within five seconds after the last turn are cut.
+    /// Connections that are still open five seconds after the drain are aborted.
     pub async fn shutdown(self) {
         self.handle.drain(self.drain_timeout).await;
         self.drain_token.cancel();
         self.tasks.close();
         if tokio::time::timeout(CONNECTION_CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
-            warn!("closing connections that are still open");
+            warn!("open connections aborted after the close timeout");
             self.abort_token.cancel();
             self.tasks.wait().await;
         }

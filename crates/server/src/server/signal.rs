@@ -1,13 +1,13 @@
-//! Termination signals, the only code that depends on the operating system's signals.
+//! Termination signals of the operating system.
 
 use tokio::signal;
 use tracing::error;
 
-/// Waits for an interrupt or a termination signal.
+/// Waits for SIGINT or SIGTERM.
 pub(super) async fn shutdown_signal() {
     let interrupted = async {
         if let Err(error) = signal::ctrl_c().await {
-            error!(%error, "cannot wait for an interrupt");
+            error!(%error, "waiting for SIGINT failed");
             std::future::pending::<()>().await;
         }
     };
@@ -22,7 +22,7 @@ async fn terminated() {
     match signal::unix::signal(signal::unix::SignalKind::terminate()) {
         Ok(mut signal) => drop(signal.recv().await),
         Err(error) => {
-            error!(%error, "cannot wait for TERM");
+            error!(%error, "waiting for SIGTERM failed");
             std::future::pending().await
         }
     }

@@ -1,11 +1,11 @@
-//! Signing without the feature `signing`: there is no keyring.
+//! Stand-in for signatures without the feature `signing`: a keyring cannot be created.
 
 use std::convert::Infallible;
 
 use bytes::Bytes;
 use latimer_protocol::card::AgentCard;
 
-/// Cannot be made without the feature `signing`.
+/// Uninhabited, because a keyring requires the feature `signing`.
 #[derive(Clone, Debug)]
 pub(crate) struct Keyring(Infallible);
 

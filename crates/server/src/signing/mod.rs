@@ -1,4 +1,4 @@
-//! Signing: the key that vouches for what the server says, and those it is known by.
+//! Signatures of cards and webhook deliveries: the signing key and the published keys.
 
 mod generate;
 #[cfg(test)]
@@ -16,22 +16,24 @@ use sha2::{Digest, Sha256};
 
 pub use generate::{KeyGenerationError, generate_key};
 
-/// How long a token proves something. Longer than it takes to deliver, and than clocks differ.
+/// Lifetime of a delivery token. Exceeds the duration of a delivery and usual clock differences.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
 
-/// The key that signs, and all keys that are published. Cheap to clone; clones are one ring.
+/// Signing key of a server, and the public keys that it publishes. Cheap to clone; clones share the
+/// keys.
 ///
-/// Keys are replaced without anybody noticing: [`Keyring::replace`] signs with the next key and goes
-/// on publishing the former one. Whoever keeps published keys for long is told beforehand, by
-/// publishing the next key a while before it signs.
+/// The signing key can be rotated while the server runs: [`Keyring::replace`] signs with the next key
+/// and keeps publishing the previous one, so earlier signatures still verify. Clients that cache the
+/// published keys for a long time need the next key before it signs: [publish](Keyring::publish) it
+/// in advance.
 ///
 /// ```
 /// # use latimer_server::{Keyring, generate_key};
 /// # use latimer_protocol::card::{JwsAlgorithm, KeySet, SigningKey};
-/// let former = generate_key(JwsAlgorithm::Es256)?;
+/// let previous = generate_key(JwsAlgorithm::Es256)?;
 /// let key = generate_key(JwsAlgorithm::EdDsa)?;
 /// let keyring = Keyring::new(SigningKey::read(key.reveal())?)?
-///     .publish(&KeySet::read(former.reveal())?)?;
+///     .publish(&KeySet::read(previous.reveal())?)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -50,7 +52,7 @@ impl KeyringState {
         Ok(Self { key, published, jwks })
     }
 
-    /// The same ring with these keys as well; of keys with one name the first stays.
+    /// Returns a copy that also publishes `keys`, except those whose key id is already published.
     fn with_keys(&self, keys: &KeySet) -> Result<Self, InvalidKey> {
         let mut published = self.published.clone();
         for key in keys.iter() {
@@ -63,30 +65,30 @@ impl KeyringState {
 }
 
 impl Keyring {
-    /// Signs with this key, and publishes its public half.
+    /// Creates a keyring that signs with `key` and publishes its public key.
     ///
     /// # Errors
-    /// When the key is broken.
+    /// Returns [`InvalidKey`] if the public key cannot be derived.
     pub fn new(key: SigningKey) -> Result<Self, InvalidKey> {
         let published = KeySet::from([key.verifying_key()?]);
         Ok(Self(Arc::new(RwLock::new(Arc::new(KeyringState::new(key, published)?)))))
     }
 
-    /// Publishes these keys as well: those that signed before, and those that will. Of keys with one
-    /// name the first is published.
+    /// Also publishes `keys`, such as previous and future signing keys. Keys whose key id is already
+    /// published are ignored.
     ///
     /// # Errors
-    /// When a key is broken.
+    /// Returns [`InvalidKey`] if a key cannot be encoded.
     pub fn publish(self, keys: &KeySet) -> Result<Self, InvalidKey> {
         self.set_state(self.state().with_keys(keys)?);
         Ok(self)
     }
 
-    /// Signs with the key of another ring from now on, and publishes all that it does, beside what
-    /// was published before: what was signed still holds.
+    /// Replaces the signing key by that of `next`. Publishes the keys of `next` in addition to those
+    /// published before, so earlier signatures still verify.
     ///
     /// # Errors
-    /// When a key is broken.
+    /// Returns [`InvalidKey`] if a key cannot be encoded. The keyring is then unchanged.
     pub fn replace(&self, next: &Self) -> Result<(), InvalidKey> {
         let next = next.state().with_keys(&self.state().published)?;
         self.set_state(next);
@@ -101,33 +103,33 @@ impl Keyring {
         Arc::clone(&self.0.read())
     }
 
-    /// The name of the key that signs.
+    /// Returns the key id of the signing key.
     #[must_use]
     pub fn kid(&self) -> String {
         self.state().key.kid().to_owned()
     }
 
-    /// The published keys, as JSON.
+    /// Returns the published keys as a JWK set.
     pub(crate) fn jwks(&self) -> Bytes {
         self.state().jwks.clone()
     }
 
-    /// Signs a card. `jku` is where its readers find the published keys.
+    /// Signs a card. `jku` is the URL of the published keys, written into the signature.
     pub(crate) fn sign(&self, card: &mut AgentCard, jku: String) -> Result<(), SignatureError> {
         card.sign(&self.state().key.clone().with_jku(jku))
     }
 
-    /// A token (JWT) that proves a delivery to its receiver: who sent it, to whom, when, and what.
+    /// Creates a token (JWT) that authenticates a webhook delivery to its receiver.
     ///
     /// | claim | meaning |
     /// | --- | --- |
-    /// | `iss`, `aud` | the sender and the receiver |
-    /// | `iat`, `exp` | when it was made, and five minutes later |
-    /// | `jti` | the delivery; a receiver that has seen it has seen this delivery |
-    /// | `request_body_sha256` | the SHA-256 of the body, in lower-case hexadecimal |
+    /// | `iss`, `aud` | sender and receiver |
+    /// | `iat`, `exp` | creation time, and the expiry five minutes later |
+    /// | `jti` | id of the delivery, equal in all attempts, so that a receiver can detect repetitions |
+    /// | `request_body_sha256` | SHA-256 of the body in lower-case hexadecimal |
     ///
     /// # Errors
-    /// When the key cannot sign.
+    /// Returns [`SignatureError::Signing`] if the key cannot sign.
     pub fn delivery_token(&self, delivery: &DeliveryClaims<'_>) -> Result<String, SignatureError> {
         let issued_at =
             delivery.issued_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -137,23 +139,23 @@ impl Keyring {
             "iat": issued_at.as_secs(),
             "exp": (issued_at + TOKEN_LIFETIME).as_secs(),
             "jti": delivery.id,
-            // The name that receivers in the wild look for.
+            // The claim name that the receivers of other A2A implementations check.
             "request_body_sha256": format!("{:x}", HexDisplay(&Sha256::digest(delivery.body))),
         }))
     }
 }
 
-/// What a token proves about a delivery.
+/// Properties of a webhook delivery that its token proves.
 #[derive(Clone, Copy, Debug)]
 pub struct DeliveryClaims<'a> {
-    /// Who sends it: the address of this server, or of the agent.
+    /// Sender: the URL of the server.
     pub issuer: &'a str,
-    /// To whom: the origin of the webhook.
+    /// Receiver: the origin of the webhook URL.
     pub audience: &'a str,
-    /// Its own name, the same for each attempt.
+    /// Id of the delivery, equal in all attempts.
     pub id: &'a str,
-    /// When the token is made.
+    /// Creation time of the token.
     pub issued_at: SystemTime,
-    /// Its body, byte for byte.
+    /// Exact bytes of the request body.
     pub body: &'a [u8],
 }

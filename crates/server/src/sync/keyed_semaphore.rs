@@ -1,17 +1,16 @@
-//! Semaphores by key.
+//! Keyed semaphores.
 
 use std::hash::Hash;
 use std::sync::Arc;
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use super::ShardedMap;
 
 const SHARDS: usize = 16;
 
-/// Semaphores by key, each with the same number of permits and created on first use. A semaphore
-/// exists only while a slot or a permit of its key exists. Cheap to clone; clones share the
-/// semaphores.
+/// One semaphore per key, each with the same number of permits. A semaphore is created on first use
+/// and exists only while a slot or a permit of its key exists.
 #[derive(Debug)]
 pub(crate) struct KeyedSemaphore<K> {
     permits: usize,
@@ -24,7 +23,7 @@ struct SemaphoreEntry {
     users: usize,
 }
 
-/// A user of the semaphore of a key, without a permit. Dropping it ends the use.
+/// Use of the semaphore of a key, without a permit. Keeps the semaphore alive until it is dropped.
 #[derive(Debug)]
 pub(crate) struct SemaphoreSlot<K: Eq + Hash> {
     entries: Arc<ShardedMap<K, SemaphoreEntry, SHARDS>>,
@@ -32,7 +31,7 @@ pub(crate) struct SemaphoreSlot<K: Eq + Hash> {
     semaphore: Arc<Semaphore>,
 }
 
-/// A permit of the semaphore of a key. Dropping it releases the permit.
+/// Permit of the semaphore of a key. Dropping it releases the permit.
 #[derive(Debug)]
 pub(crate) struct KeyedPermit<K: Eq + Hash> {
     /// Dropped before the slot, which may remove the semaphore.
@@ -46,8 +45,7 @@ impl<K: Clone + Eq + Hash> KeyedSemaphore<K> {
         Self { permits, entries: Arc::default() }
     }
 
-    /// Registers a user of a key. The slot has no place in the queue until
-    /// [`SemaphoreSlot::acquire`] is polled.
+    /// Creates a slot for a key. It enters the queue when [`SemaphoreSlot::acquire`] is first polled.
     pub(crate) fn slot(&self, key: K) -> SemaphoreSlot<K> {
         let mut guard = self.entries.entry(&key);
         let entry = guard.get_or_insert_with(|| {
@@ -68,13 +66,13 @@ impl<K: Clone + Eq + Hash> KeyedSemaphore<K> {
 
 impl<K: Eq + Hash> SemaphoreSlot<K> {
     /// Waits for a permit, in the order in which the futures were first polled. Dropping the future
-    /// gives up the place in the queue.
-    ///
-    /// # Errors
-    /// Never fails, because the semaphores are never closed.
-    pub(crate) async fn acquire(self) -> Result<KeyedPermit<K>, AcquireError> {
-        let permit = Arc::clone(&self.semaphore).acquire_owned().await?;
-        Ok(KeyedPermit { _permit: permit, _slot: self })
+    /// leaves the queue.
+    pub(crate) async fn acquire(self) -> KeyedPermit<K> {
+        match Arc::clone(&self.semaphore).acquire_owned().await {
+            Ok(permit) => KeyedPermit { _permit: permit, _slot: self },
+            // Only a closed semaphore returns an error, and no code closes these.
+            Err(_closed) => std::future::pending().await,
+        }
     }
 
     /// Acquires a permit without waiting.
@@ -153,6 +151,6 @@ mod tests {
         assert_eq!(semaphores.entries.len(), 1);
         drop(held);
         assert!(semaphores.is_empty());
-        assert!(semaphores.slot(0).try_acquire().is_ok(), "the dropped future released its place");
+        assert!(semaphores.slot(0).try_acquire().is_ok(), "the dropped future left the queue");
     }
 }

@@ -25,7 +25,7 @@ pub struct AgentFailure {
     reason: String,
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
     /// Whether the failure is a [`TurnError`] that the executor passed on.
-    turn_over: bool,
+    turn_ended: bool,
     panicked: bool,
     /// Error that the caller gets instead of a failed task.
     rejection: Option<Box<Error>>,
@@ -37,7 +37,7 @@ impl AgentFailure {
         Self {
             reason: reason.into(),
             cause: None,
-            turn_over: false,
+            turn_ended: false,
             panicked: false,
             rejection: None,
         }
@@ -93,8 +93,8 @@ impl AgentFailure {
     }
 
     /// Returns whether the executor stopped only because the turn had ended.
-    pub(crate) fn is_turn_over(&self) -> bool {
-        self.turn_over
+    pub(crate) fn is_turn_ended(&self) -> bool {
+        self.turn_ended
     }
 }
 
@@ -117,7 +117,7 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for AgentFailure {
     fn from(error: E) -> Self {
         let error: Box<dyn std::error::Error + Send + Sync> = Box::new(error);
         match error.downcast::<TurnError>() {
-            Ok(turn_error) => Self { turn_over: true, ..Self::new(turn_error.to_string()) },
+            Ok(turn_error) => Self { turn_ended: true, ..Self::new(turn_error.to_string()) },
             Err(cause) => Self { cause: Some(cause), ..Self::new(AGENT_FAILED) },
         }
     }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use artifact::ArtifactWriter;
 pub use failure::{AgentFailure, TurnError};
-pub(crate) use outbox::{Emitted, Outbox, estimated_part_size};
+pub(crate) use outbox::{Outbox, OutboxEntry, estimated_part_size};
 
 use crate::engine::ids;
 
@@ -36,12 +36,30 @@ use crate::engine::ids;
 /// Dropping the last clone has no effect: the turn ends when the executor returns.
 ///
 /// ```
-/// # use latimer_server::{AgentFailure, Turn};
-/// # async fn agent(turn: Turn) -> Result<(), AgentFailure> {
-/// turn.progress("searching").await?;
-/// let mut list = turn.artifact("results");
-/// list.push("first result").await?;
-/// list.push_last("second result").await?;
+/// use latimer_protocol::{
+///     Call, Message, MessageId, Reply, ReplyKind, Request, SendMessageResponse, TaskState,
+/// };
+/// use latimer_server::{Server, Turn};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::agent("searcher", |turn: Turn| async move {
+///     turn.progress(format!("searching for {}", turn.text())).await?;
+///     let mut results = turn.artifact("results");
+///     results.push("first result, ").await?;
+///     results.push_last("second result").await
+/// });
+///
+/// let message = Message::user(MessageId::new("m1")?, "ships");
+/// let call = Call::new(Request::SendMessage(message.into()));
+/// let response = server.assemble().await?.service().call(call).await?;
+///
+/// let ReplyKind::Single(Reply::SendMessage(SendMessageResponse::Task(task))) = response.kind else {
+///     panic!("expected a task");
+/// };
+/// assert_eq!(task.status.state, TaskState::Completed);
+/// assert_eq!(task.artifacts[0].name.as_deref(), Some("results"));
+/// assert_eq!(task.artifacts[0].parts.len(), 2);
 /// # Ok(())
 /// # }
 /// ```
@@ -209,8 +227,8 @@ impl Turn {
         &self.0.cancellation_token
     }
 
-    /// Declines to cancel the task: the turn continues, and cancel calls fail with `reason` until
-    /// it ends. Only the first call has an effect. For agents whose work cannot be stopped, such as
+    /// Declines to cancel the task: the turn continues, and cancel calls fail with `reason` until it
+    /// ends. Only the first call has an effect. Meant for agents whose work cannot be stopped, such as
     /// work of an upstream agent.
     pub fn decline_cancellation(&self, reason: Error) {
         // The first reason stays.
@@ -282,7 +300,7 @@ impl Turn {
     /// # Errors
     /// Fails if the turn has ended.
     pub async fn update_artifact(&self, update: TaskArtifactUpdateEvent) -> Result<(), TurnError> {
-        self.0.outbox.emit(Emitted::Artifact(update)).await
+        self.0.outbox.emit(OutboxEntry::Artifact(update)).await
     }
 
     /// Replies with a text message instead of a task. If the caller already knows the task, the
@@ -300,7 +318,7 @@ impl Turn {
     /// # Errors
     /// Fails if the turn has ended.
     pub async fn direct_reply_with(&self, message: Message) -> Result<(), TurnError> {
-        self.0.outbox.emit(Emitted::DirectReply(message)).await
+        self.0.outbox.emit(OutboxEntry::DirectReply(message)).await
     }
 
     /// Sets the state `input-required` with a question. The caller's next message to the task
@@ -366,7 +384,7 @@ impl Turn {
     /// # Errors
     /// Fails if the turn has ended.
     pub async fn update_status(&self, update: TaskStatusUpdateEvent) -> Result<(), TurnError> {
-        self.0.outbox.emit(Emitted::Status(update)).await
+        self.0.outbox.emit(OutboxEntry::Status(update)).await
     }
 
     /// Replaces the agent's private note on this task. The note is stored with the next event, or
@@ -375,7 +393,7 @@ impl Turn {
     /// # Errors
     /// Fails if the turn has ended.
     pub async fn set_note(&self, note: impl Into<Arc<str>>) -> Result<(), TurnError> {
-        self.0.outbox.emit(Emitted::Note(note.into())).await
+        self.0.outbox.emit(OutboxEntry::Note(note.into())).await
     }
 
     /// Returns the note of an earlier turn of the task, or of this turn before a restart

@@ -12,7 +12,7 @@ use super::TurnError;
 
 /// Entry of an outbox.
 #[derive(Debug)]
-pub(crate) enum Emitted {
+pub(crate) enum OutboxEntry {
     /// A message instead of a task.
     DirectReply(Message),
     /// A status update. The engine sets its timestamp and context id.
@@ -42,7 +42,7 @@ pub(crate) struct Outbox {
 
 #[derive(Debug, Default)]
 struct State {
-    events: Vec<Emitted>,
+    events: Vec<OutboxEntry>,
     bytes: usize,
     /// Number of events emitted, and how many of them are durable.
     emitted: u64,
@@ -57,7 +57,7 @@ impl Outbox {
     ///
     /// # Errors
     /// Fails if the outbox is closed.
-    pub(crate) async fn emit(&self, event: Emitted) -> Result<(), TurnError> {
+    pub(crate) async fn emit(&self, event: OutboxEntry) -> Result<(), TurnError> {
         let bytes = event.bytes();
         let mut event = Some(event);
         loop {
@@ -71,7 +71,7 @@ impl Outbox {
     }
 
     /// Adds the event and returns true if there is room.
-    fn push(&self, event: &mut Option<Emitted>, bytes: usize) -> Result<bool, TurnError> {
+    fn push(&self, event: &mut Option<OutboxEntry>, bytes: usize) -> Result<bool, TurnError> {
         let mut state = self.lock();
         if let Some(reason) = state.closed {
             return Err(reason);
@@ -81,7 +81,7 @@ impl Outbox {
         if full && !state.events.is_empty() {
             return Ok(false);
         }
-        if event.as_ref().is_some_and(Emitted::is_last) {
+        if event.as_ref().is_some_and(OutboxEntry::is_last) {
             state.closed = Some(TurnError::Finished);
         }
         state.events.extend(event.take());
@@ -122,7 +122,7 @@ impl Outbox {
     }
 
     /// Takes all events.
-    pub(crate) fn take(&self) -> Vec<Emitted> {
+    pub(crate) fn take(&self) -> Vec<OutboxEntry> {
         let mut state = self.lock();
         state.bytes = 0;
         let events = std::mem::take(&mut state.events);
@@ -136,11 +136,11 @@ impl Outbox {
     /// Takes a direct reply if it is the only event.
     pub(crate) fn take_direct_reply(&self) -> Option<Message> {
         let mut state = self.lock();
-        if !matches!(state.events.as_slice(), [Emitted::DirectReply(_)]) {
+        if !matches!(state.events.as_slice(), [OutboxEntry::DirectReply(_)]) {
             return None;
         }
         match state.events.pop() {
-            Some(Emitted::DirectReply(message)) => Some(message),
+            Some(OutboxEntry::DirectReply(message)) => Some(message),
             _ => None,
         }
     }
@@ -176,7 +176,7 @@ impl Outbox {
     }
 }
 
-impl Emitted {
+impl OutboxEntry {
     /// Returns whether no event can follow this one.
     fn is_last(&self) -> bool {
         match self {

@@ -152,7 +152,7 @@ async fn streaming_capability_is_per_agent() {
         ("/a2a/agents/loud", send_body("SendStreamingMessage", "hi"), None),
         ("/a2a/agents/quiet", send_body("SendStreamingMessage", "hi"), Some(-32004)),
         ("/a2a", rpc_body("SendStreamingMessage", &tenant), Some(-32004)),
-        ("/a2a", rpc_body("SubscribeToTask", r#"{"tenant":"nobody","id":"t"}"#), Some(-32602)),
+        ("/a2a", rpc_body("SubscribeToTask", r#"{"tenant":"unknown","id":"t"}"#), Some(-32602)),
     ] {
         let caller = server.v1().with_header("accept", "text/event-stream");
         let events = caller.post(path, body.clone()).await.events();

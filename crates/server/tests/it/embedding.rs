@@ -11,12 +11,12 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::support::{TestClient, TestResponse, send_body, shouter_server, test_agent};
+use crate::support::{TestClient, TestResponse, send_body, shouter_server, test_agent, wait_until};
 
-/// Longer than a turn of these tests takes.
+/// Exceeds the duration of every turn in these tests.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An application with its own listener and one route beside the agents.
+/// Application with its own listener, one route and the routes of the agents.
 struct Application {
     client: TestClient,
     serving: JoinHandle<()>,
@@ -55,14 +55,12 @@ fn gated_agent() -> (Agent, Arc<Semaphore>) {
     (agent, gate)
 }
 
-/// Sends a message that the gated agent is working on when this returns.
+/// Sends a message and waits until the gated agent runs its turn.
 async fn send_gated(client: &TestClient, handle: &ServerHandle) -> JoinHandle<TestResponse> {
     let caller = client.v1();
     let sending =
         tokio::spawn(async move { caller.post("/a2a", send_body("SendMessage", "go")).await });
-    while handle.activity().turns == 0 {
-        tokio::task::yield_now().await;
-    }
+    wait_until("the turn runs", async || handle.activity().turns > 0).await;
     sending
 }
 
@@ -84,11 +82,10 @@ async fn merged_router_drains_and_finishes_the_running_turn() {
     assert_eq!(handle.activity().live_tasks, 1);
     let drain_handle = handle.clone();
     let draining = tokio::spawn(async move { drain_handle.drain(DRAIN_TIMEOUT).await });
-    while app.client.get("/ready").await.status != 503 {
-        tokio::task::yield_now().await;
-    }
-    let refused = app.client.v1().post("/a2a", send_body("SendMessage", "late")).await;
-    assert_eq!(refused.rpc_error_code(), -31503, "{}", refused.text());
+    let is_draining = async || app.client.get("/ready").await.status == 503;
+    wait_until("the server drains", is_draining).await;
+    let rejected = app.client.v1().post("/a2a", send_body("SendMessage", "late")).await;
+    assert_eq!(rejected.rpc_error_code(), -31503, "{}", rejected.text());
     assert!(!draining.is_finished());
 
     gate.add_permits(1);

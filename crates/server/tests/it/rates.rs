@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, Method};
 use latimer_pb::v1;
-use latimer_protocol::Caller as Principal;
+use latimer_protocol::Caller;
 use latimer_server::store::{MemoryStore, Retention};
 use latimer_server::{CallerLimits, EngineLimits, RateLimit, Server, Settings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,13 +14,13 @@ use crate::support::{
     TestClient, TestServer, message, send_body, start_server, test_agent, wait_until,
 };
 
-/// Authenticates the bearer token as the caller's name. `nobody` is anonymous and `wrong` is
+/// Authenticates the bearer token as the caller's name. `anonymous` is anonymous and `wrong` is
 /// rejected.
-fn caller_from_bearer(headers: &HeaderMap) -> Option<Principal> {
+fn caller_from_bearer(headers: &HeaderMap) -> Option<Caller> {
     match headers.get("authorization")?.to_str().ok()?.strip_prefix("Bearer ")? {
         "wrong" => None,
-        "nobody" => Some(Principal::anonymous()),
-        name => Some(Principal::new(name)),
+        "anonymous" => Some(Caller::anonymous()),
+        name => Some(Caller::new(name)),
     }
 }
 
@@ -97,7 +97,7 @@ async fn rate_limited_caller_gets_retry_after() {
 async fn anonymous_callers_are_limited_by_client_ip() {
     let server = server_with_rate(six_per_minute()).await;
     let from =
-        |address: &str| client_for(&server, "nobody").with_header("x-forwarded-for", address);
+        |address: &str| client_for(&server, "anonymous").with_header("x-forwarded-for", address);
     let send_seven = async |address: &str| {
         let mut last = 200;
         for _ in 0..7 {
@@ -120,13 +120,13 @@ async fn anonymous_callers_are_limited_by_client_ip() {
     assert_eq!((card.status, card.header("retry-after").is_empty()), (429, false));
     // Loopback callers are exempt.
     for _ in 0..20 {
-        assert_eq!(client_for(&server, "nobody").get("/a2a/tasks/none").await.status, 404);
+        assert_eq!(client_for(&server, "anonymous").get("/a2a/tasks/none").await.status, 404);
     }
     let including_loopback =
         server_with_rate(RateLimit { include_loopback: true, ..six_per_minute() }).await;
     let mut last = 0;
     for _ in 0..7 {
-        last = client_for(&including_loopback, "nobody").get("/a2a/tasks/none").await.status;
+        last = client_for(&including_loopback, "anonymous").get("/a2a/tasks/none").await.status;
     }
     assert_eq!(last, 429, "`include_loopback` limits them, too");
 }

@@ -1,7 +1,7 @@
-//! Client certificates without the feature `tls`: no connection has one.
+//! Stand-in for client certificates without the feature `tls`: connections have none.
 
 use std::convert::Infallible;
 
-/// The certificate that a caller presented; none exists without the feature `tls`.
+/// Certificate that a client presented. Uninhabited, because TLS requires the feature `tls`.
 #[derive(Clone, Debug)]
 pub struct ClientCertificate(Infallible);

@@ -77,7 +77,7 @@ enum CardVariant {
 }
 
 /// A document with its caching headers.
-struct Cacheable {
+struct CacheableDocument {
     document: RenderedDocument,
     /// Time of the last change.
     modified_at: SystemTime,
@@ -149,7 +149,7 @@ impl Frontend {
     /// Responds with the public keys that verify card signatures.
     pub(super) fn jwks(&self, ctx: &RequestContext<'_>) -> Response<Body> {
         let Some(keyring) = &self.keyring else { return self.not_found(ctx) };
-        self.serve_cacheable(ctx, "keys support only GET and HEAD", || Cacheable {
+        self.serve_cacheable(ctx, "keys support only GET and HEAD", || CacheableDocument {
             document: RenderedDocument::new(keyring.jwks()),
             modified_at: self.cards.started_at,
             vary: None,
@@ -172,7 +172,7 @@ impl Frontend {
                 generation,
                 signing_kid,
             });
-            Cacheable { document, modified_at, vary: Some(self.vary(ctx)) }
+            CacheableDocument { document, modified_at, vary: Some(self.vary(ctx)) }
         };
         if let Err(error) = self.authorize_card(ctx).await {
             return self.plain_error(None, &error);
@@ -198,7 +198,7 @@ impl Frontend {
         &self,
         ctx: &RequestContext<'_>,
         method_error: &'static str,
-        render: impl FnOnce() -> Cacheable,
+        render: impl FnOnce() -> CacheableDocument,
     ) -> Response<Body> {
         if let Err((status, error)) = self.admit(ctx) {
             return self.plain_error(Some(status), &error);
@@ -219,7 +219,7 @@ impl Frontend {
         if let Err(error) = self.charge_rate(ctx, &self.anonymous, Some(Operation::GetAgentCard)) {
             return self.plain_error(None, &error);
         }
-        let Cacheable { document, modified_at, vary } = render();
+        let CacheableDocument { document, modified_at, vary } = render();
         let not_modified = etag::is_not_modified(&ctx.head.headers, &document.etag, modified_at);
         let mut response = match not_modified {
             true => Response::new(Body::empty()),

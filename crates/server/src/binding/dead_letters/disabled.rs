@@ -1,4 +1,4 @@
-//! The dead-letter API without the feature `push`: its paths are not found.
+//! Stand-in for the dead-letter API without the feature `push`: its paths are not found.
 
 use http::Response;
 
@@ -6,7 +6,7 @@ use super::body::Body;
 use super::{Frontend, RequestContext};
 
 impl Frontend {
-    /// Responds as to every path without a resource.
+    /// Responds that the path was not found.
     pub(super) async fn dead_letters(&self, ctx: &RequestContext<'_>, _: &str) -> Response<Body> {
         self.not_found(ctx)
     }

@@ -100,6 +100,6 @@ fn not_found() -> Error {
 }
 
 fn store_error(error: StoreError) -> Error {
-    error!(%error, "reading dead letters failed");
+    error!(%error, "dead letter operation failed");
     Error::new(ErrorKind::Unavailable, "the store is unavailable; try again later")
 }

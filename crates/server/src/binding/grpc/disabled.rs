@@ -1,4 +1,4 @@
-//! gRPC without the feature `grpc`: it is neither served nor listed in cards.
+//! Stand-in for gRPC without the feature `grpc`: gRPC is neither served nor listed in cards.
 
 use std::convert::Infallible;
 
@@ -30,7 +30,7 @@ impl SupportServices {
 }
 
 impl Frontend {
-    /// Responds as to every path without a resource.
+    /// Responds that the path was not found.
     pub(super) async fn grpc<B>(&self, ctx: &RequestContext<'_>, _: B) -> Response<Body> {
         self.not_found(ctx)
     }

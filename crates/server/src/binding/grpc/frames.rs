@@ -39,10 +39,12 @@ pub(super) fn encode_frame(message: &impl prost::Message) -> Result<Bytes, Error
     let length = message.encoded_len();
     let mut out = Vec::with_capacity(FRAME_HEADER_BYTES + length);
     put_frame_header(&mut out, length)?;
+    // Fails only in a buffer that cannot grow, which a vector can.
     message.encode(&mut out).map_err(|_| Error::internal())?;
     Ok(out.into())
 }
 
+/// Appends the header of a message. Fails if the message exceeds 4 GiB, the limit of the framing.
 fn put_frame_header(out: &mut Vec<u8>, length: usize) -> Result<(), Error> {
     out.put_u8(0);
     out.put_u32(u32::try_from(length).map_err(|_| Error::internal())?);
@@ -51,12 +53,12 @@ fn put_frame_header(out: &mut Vec<u8>, length: usize) -> Result<(), Error> {
 
 /// Body of a gRPC response: messages and trailers.
 pub(crate) struct GrpcBody {
-    remaining: Remaining,
+    state: BodyState,
     package: Package,
 }
 
 /// Unsent part of a body.
-enum Remaining {
+enum BodyState {
     Message(Bytes),
     Events(EventStream),
     Trailers(Option<Error>),
@@ -66,17 +68,17 @@ enum Remaining {
 impl GrpcBody {
     /// Creates a body with one message.
     pub(super) fn unary(message: Bytes) -> Self {
-        Self { remaining: Remaining::Message(message), package: Package::V1_0 }
+        Self { state: BodyState::Message(message), package: Package::V1_0 }
     }
 
     /// Creates a body with one message per event.
     pub(super) fn streaming(stream: EventStream, package: Package) -> Self {
-        Self { remaining: Remaining::Events(stream), package }
+        Self { state: BodyState::Events(stream), package }
     }
 
     /// Returns whether everything was sent.
     pub(in crate::binding) fn is_finished(&self) -> bool {
-        matches!(self.remaining, Remaining::Done)
+        matches!(self.state, BodyState::Done)
     }
 
     /// Polls for the next frame: all messages that are ready, or the trailers.
@@ -84,14 +86,14 @@ impl GrpcBody {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Frame<Bytes>>> {
-        match std::mem::replace(&mut self.remaining, Remaining::Done) {
-            Remaining::Message(message) => {
-                self.remaining = Remaining::Trailers(None);
+        match std::mem::replace(&mut self.state, BodyState::Done) {
+            BodyState::Message(message) => {
+                self.state = BodyState::Trailers(None);
                 Poll::Ready(Some(Frame::data(message)))
             }
-            Remaining::Events(stream) => self.poll_events(stream, context),
-            Remaining::Trailers(error) => Poll::Ready(Some(self.trailers(error.as_ref()))),
-            Remaining::Done => Poll::Ready(None),
+            BodyState::Events(stream) => self.poll_events(stream, context),
+            BodyState::Trailers(error) => Poll::Ready(Some(self.trailers(error.as_ref()))),
+            BodyState::Done => Poll::Ready(None),
         }
     }
 
@@ -114,11 +116,11 @@ impl GrpcBody {
             }
         };
         match ended {
-            None => self.remaining = Remaining::Events(stream),
+            None => self.state = BodyState::Events(stream),
             Some(error) if chunk.is_empty() => {
                 return Poll::Ready(Some(self.trailers(error.as_ref())));
             }
-            Some(error) => self.remaining = Remaining::Trailers(error),
+            Some(error) => self.state = BodyState::Trailers(error),
         }
         match chunk.is_empty() {
             true => Poll::Pending,

@@ -34,7 +34,7 @@ pub(crate) use support_services::SupportServices;
 
 use super::body::{self, Body};
 use super::{Frontend, RequestContext, reply_context, respond};
-use crate::metrics::{CallLabels, CallOutcome, Transport};
+use crate::metrics::{Binding, CallLabels, CallOutcome};
 
 /// Media type of gRPC.
 const GRPC_CONTENT_TYPE: &str = "application/grpc";
@@ -82,7 +82,7 @@ impl Rejection {
     fn outcome(&self) -> CallOutcome {
         match self {
             Self::Error(error) => error.kind().into(),
-            Self::Compressed | Self::MissingEncoding => CallOutcome::Refused,
+            Self::Compressed | Self::MissingEncoding => CallOutcome::Rejected,
         }
     }
 
@@ -128,7 +128,7 @@ impl Frontend {
             return error_response(&error, Version::V1_0);
         };
         let version = package.version();
-        let labels = CallLabels { transport: Transport::Grpc, operation: Some(operation), version };
+        let labels = CallLabels { binding: Binding::Grpc, operation: Some(operation), version };
         match self.grpc_response(ctx, operation, package, body).await {
             Ok(response) => {
                 self.record_call(labels, CallOutcome::Ok, started);

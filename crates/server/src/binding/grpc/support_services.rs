@@ -1,4 +1,4 @@
-//! Health service, and reflection in both versions.
+//! Health service, and reflection services in the versions `v1` and `v1alpha`.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub(crate) struct SupportServices {
 
 impl fmt::Debug for SupportServices {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Helpers")
+        out.write_str("SupportServices")
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) enum ReadResult {
     Failed(Error),
 }
 
-/// Number of events that one read returns at most.
+/// Maximum number of events per read.
 const READ_BATCH: usize = 64;
 
 impl LiveTask {

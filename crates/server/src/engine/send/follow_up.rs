@@ -12,7 +12,7 @@ use crate::engine::idempotency::{IdempotencyClaim, InFlightTurn};
 use crate::engine::live::{LiveTaskRef, WriterPermit};
 use crate::engine::turn_runner::{ExecutorCall, TurnRunner};
 use crate::engine::{Engine, store_error};
-use crate::turn::Emitted;
+use crate::turn::OutboxEntry;
 
 /// Sends the revision and the task that a follow-up starts from.
 type StartSender = oneshot::Sender<Result<(Revision, Arc<Task>), Error>>;
@@ -168,7 +168,7 @@ impl Engine {
 async fn store_follow_up(live: &LiveTaskRef, message: &Arc<Message>) -> bool {
     let Some(turn) = live.lock().turn.clone() else { return false };
     let outbox = turn.outbox();
-    outbox.emit(Emitted::FollowUp(Arc::clone(message))).await.is_ok()
+    outbox.emit(OutboxEntry::FollowUp(Arc::clone(message))).await.is_ok()
         && outbox.flush().await.is_ok()
 }
 

@@ -19,14 +19,14 @@ use tokio_util::sync::CancellationToken;
 use super::accept::{InboundMessage, ReplyMode};
 use super::idempotency::{DuplicateCheck, IdempotencyClaim, InFlightTurn};
 use super::live::{LiveTaskRef, Subscription, WriterPermit};
-use super::reader::{EndsAt, Reader, ReaderStart};
+use super::reader::{Reader, ReaderStart, StreamEnd};
 use super::tasks::check_resume_cursor;
 use super::turn_runner::{DetachOnDrop, ExecutorCall, TurnRunner};
 use super::{CURSOR_EXTENSION, Engine, ids, store_error, trim_history};
 use crate::agent::ContextConcurrency;
 use crate::turn::{Inner, Outbox, Turn};
 
-/// A message whose turn was started or queued, or that repeats one.
+/// Result of submitting a message: its turn was started or queued, or the message is a duplicate.
 pub(super) struct Submission {
     pub(super) attachment: Attachment,
     /// Revision of the task before the message.
@@ -39,7 +39,7 @@ pub(super) struct Submission {
     pub(super) attached_turn: Option<DetachOnDrop>,
 }
 
-/// How a submission relates to a turn.
+/// Relation of a submission to a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SubmissionKind {
     /// The turn of the message has started.
@@ -50,7 +50,7 @@ pub(super) enum SubmissionKind {
     Queued,
 }
 
-/// How the caller holds the live task.
+/// Attachment of a caller to a live task.
 pub(super) enum Attachment {
     /// The caller waits for the result; events are not buffered for it.
     Waiting(LiveTaskRef),
@@ -68,6 +68,8 @@ impl Attachment {
 }
 
 impl Engine {
+    /// Handles `SendMessage`: submits the message and returns the task or direct reply. Depending on
+    /// the request, waits until the task is settled or only until it is stored.
     pub(super) async fn send(
         &self,
         context: CallContext,
@@ -96,6 +98,8 @@ impl Engine {
         Ok(CallResponse { kind, task_dialect: Some(submission.task_dialect), extensions })
     }
 
+    /// Handles `SendStreamingMessage`: submits the message and returns the events of its turn as a
+    /// stream.
     pub(super) async fn stream(
         &self,
         context: CallContext,
@@ -113,12 +117,12 @@ impl Engine {
         let mut start = ReaderStart {
             cursor: submission.after,
             ignore_end_through: submission.after,
-            ends_at: EndsAt::Settled,
+            stream_end: StreamEnd::Settled,
             initial_task: submission.prior_task,
             revision_in_metadata: extensions.iter().any(|it| it == CURSOR_EXTENSION),
         };
         let mut snapshot = None;
-        // Only the events of a resent message can have been seen before.
+        // Only a caller that resends its message can have received events of it.
         if submission.kind == SubmissionKind::Duplicate
             && let Some(stored) =
                 self.store().load(subscription.key()).await.map_err(store_error)?
@@ -266,8 +270,8 @@ impl Engine {
         })
     }
 
-    /// Starts a turn once the earlier tasks of its context have finished theirs. Its place in the
-    /// queue is fixed by the first poll.
+    /// Starts a turn after the earlier turns of its context. The first poll of the turn enters it into
+    /// the queue of the context.
     pub(super) fn run_in_context_order(
         &self,
         mut runner: TurnRunner,
@@ -277,9 +281,9 @@ impl Engine {
         let waiting = self.0.context_queue.slot(runner.live.key(), context).acquire();
         self.start_attached(async move {
             tokio::pin!(waiting);
-            // The first poll takes the place in the queue, before anything can suspend.
+            // The first poll enters the queue, before anything can suspend.
             let acquired = match poll_once(waiting.as_mut()).await {
-                Poll::Ready(acquired) => acquired.ok(),
+                Poll::Ready(context_permit) => Some(context_permit),
                 Poll::Pending => runner.wait_before_start(waiting).await,
             };
             // Without a permit the task ended while it waited.

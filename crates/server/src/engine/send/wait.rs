@@ -12,7 +12,7 @@ use crate::agent::Agent;
 use crate::engine::live::State;
 use crate::engine::{Engine, store_error};
 
-/// Why waiting for a result ended.
+/// Reason why waiting for a result ended.
 enum WaitResult {
     /// The task is settled, the agent replied directly, or the turn failed.
     Settled(Result<SendMessageResponse, Error>),

@@ -26,7 +26,7 @@ use super::context_queue::ContextPermit;
 use super::live::LiveTaskRef;
 use super::send::poll_once;
 use super::{ids, store_error};
-use crate::turn::{AgentFailure, Emitted, TurnError};
+use crate::turn::{AgentFailure, OutboxEntry, TurnError};
 
 /// Method of the executor to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) enum ExecutorCall {
     Recover,
 }
 
-/// How the executor ended.
+/// End of the run of an executor.
 enum TurnEnd {
     Returned(Result<(), AgentFailure>),
     Canceled,
@@ -76,9 +76,9 @@ impl TurnRunner {
 
     /// Stores the task and waits for `waited` before the turn starts. `None` if the task ended or
     /// the engine stopped first.
-    pub(super) async fn wait_before_start<T, E>(
+    pub(super) async fn wait_before_start<T>(
         &mut self,
-        waited: impl Future<Output = Result<T, E>>,
+        waited: impl Future<Output = T>,
     ) -> Option<T> {
         if !self.task_exists()
             && let Err(error) = self.flush(TurnProgress::Queued).await
@@ -90,7 +90,7 @@ impl TurnRunner {
         tokio::pin!(waited);
         let stored = loop {
             tokio::select! {
-                waited = &mut waited => return waited.ok(),
+                waited = &mut waited => return Some(waited),
                 () = turn.cancellation_token().cancelled() => break self.finish(TurnEnd::Canceled).await,
                 // The next process starts the turn.
                 () = shutdown.stopped() => return None,
@@ -119,7 +119,7 @@ impl TurnRunner {
         // Many executors return at the first poll.
         let turn_end = match poll_once(Pin::new(&mut *execution)).await {
             Poll::Ready(result) => TurnEnd::Returned(result),
-            // Boxed, so that turns that finish at once do not carry its state.
+            // Boxed, so that turns that finish at the first poll do not carry its state.
             Poll::Pending => Box::pin(self.supervise(execution)).await?,
         };
         self.finish(turn_end).await
@@ -205,7 +205,7 @@ impl TurnRunner {
         }
     }
 
-    /// Stores the remaining events and the final status that follows from how the executor ended.
+    /// Stores the remaining events, and the final status that follows from the end of the executor.
     async fn finish(&mut self, turn_end: TurnEnd) -> Result<(), Error> {
         self.turn.outbox().close(TurnError::Finished);
         if self.send_direct_reply().await? {
@@ -221,7 +221,7 @@ impl TurnRunner {
             return Ok(());
         }
         let emitted = self.turn.outbox().take();
-        let last_emitted_state = emitted.iter().rev().find_map(Emitted::state);
+        let last_emitted_state = emitted.iter().rev().find_map(OutboxEntry::state);
         let (final_status, progress) = match turn_end {
             TurnEnd::ShutDown => (None, TurnProgress::Running),
             _ if last_emitted_state.unwrap_or(self.state()).is_terminal() => {
@@ -255,7 +255,7 @@ impl TurnRunner {
     ) -> Option<TaskStatus> {
         let is_canceled = self.turn.is_canceled();
         if let Err(failure) = result
-            && (failure.is_panic() || !(is_canceled || failure.is_turn_over()))
+            && (failure.is_panic() || !(is_canceled || failure.is_turn_ended()))
         {
             failure.log(self.turn.agent());
             return Some(failed_status(failure.reason()));

@@ -16,7 +16,7 @@ use crate::agent::Agent;
 use crate::engine::idempotency::ClaimGuard;
 use crate::engine::live::{CommittedState, WriterPermit, is_settled};
 use crate::engine::{Engine, ids, store_error};
-use crate::turn::{Emitted, Turn};
+use crate::turn::{OutboxEntry, Turn};
 
 /// Runs one turn and is the only writer of its task.
 ///
@@ -58,7 +58,7 @@ pub(in crate::engine) struct TurnRunner {
 pub(super) struct Batch {
     /// Copies for readers; empty if there are none.
     events: Vec<Event>,
-    /// How many outbox entries the batch contains.
+    /// Number of outbox entries in the batch.
     emitted_count: usize,
     append: Append,
     committed: CommittedState,
@@ -211,7 +211,7 @@ impl TurnRunner {
     /// Fails if the task cannot accept an event.
     pub(super) fn apply_emitted(
         &mut self,
-        emitted: Vec<Emitted>,
+        emitted: Vec<OutboxEntry>,
         final_status: Option<TaskStatus>,
         progress: TurnProgress,
     ) -> Result<Option<Batch>, ApplyError> {
@@ -234,20 +234,20 @@ impl TurnRunner {
         for event in emitted {
             now = now.max(self.status_changed_at);
             match event {
-                Emitted::Status(update) if self.is_redundant(&update) => {}
-                Emitted::Status(update) => self.push_status(&mut events, update, now)?,
-                Emitted::Artifact(update) => self.push_artifact(&mut events, update)?,
-                Emitted::Note(note) => {
+                OutboxEntry::Status(update) if self.is_redundant(&update) => {}
+                OutboxEntry::Status(update) => self.push_status(&mut events, update, now)?,
+                OutboxEntry::Artifact(update) => self.push_artifact(&mut events, update)?,
+                OutboxEntry::Note(note) => {
                     self.note = Some(note);
                     note_changed = true;
                 }
-                Emitted::FollowUp(message) => {
+                OutboxEntry::FollowUp(message) => {
                     self.queued_messages.push(message.message_id.clone());
                     Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
                     events.push(Event::Message(message));
                 }
                 // The task exists, so the message becomes its final status.
-                Emitted::DirectReply(message) => {
+                OutboxEntry::DirectReply(message) => {
                     let status = TaskStatus::from(TaskState::Completed).with_message(message);
                     self.push_status(&mut events, self.status_update(status), now)?;
                 }
@@ -438,14 +438,14 @@ impl Drop for TurnRunner {
 }
 
 /// Returns whether the first event shows that the turn has started, or that it never will.
-fn implies_start(emitted: &[Emitted], final_status: Option<&TaskStatus>) -> bool {
-    let state = match emitted.iter().find(|it| !matches!(it, Emitted::Note(_))) {
-        Some(Emitted::Status(update)) => Some(update.status.state),
+fn implies_start(emitted: &[OutboxEntry], final_status: Option<&TaskStatus>) -> bool {
+    let state = match emitted.iter().find(|it| !matches!(it, OutboxEntry::Note(_))) {
+        Some(OutboxEntry::Status(update)) => Some(update.status.state),
         Some(
-            Emitted::DirectReply(_)
-            | Emitted::Artifact(_)
-            | Emitted::Note(_)
-            | Emitted::FollowUp(_),
+            OutboxEntry::DirectReply(_)
+            | OutboxEntry::Artifact(_)
+            | OutboxEntry::Note(_)
+            | OutboxEntry::FollowUp(_),
         ) => None,
         None => final_status.map(|it| it.state),
     };

@@ -1,4 +1,4 @@
-//! Replacement of TLS without the feature `tls`: connections are plain HTTP.
+//! Stand-in for TLS without the feature `tls`: connections use plain HTTP.
 
 use std::convert::Infallible;
 use std::io;
@@ -9,15 +9,15 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::ClientCertificate;
 use crate::error::Error;
 
-/// Has no values without the feature `tls`.
+/// TLS files of a listener. Uninhabited, because TLS requires the feature `tls`.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls(Infallible);
 
-/// Has no values without the feature `tls`.
+/// TLS of a listener. Uninhabited, because TLS requires the feature `tls`.
 #[derive(Clone, Debug)]
 pub(crate) struct ReloadingTls(Infallible);
 
-/// Has no values without the feature `tls`.
+/// Loaded TLS files. Uninhabited, because TLS requires the feature `tls`.
 #[derive(Debug)]
 pub(crate) struct TlsFiles(Infallible);
 

@@ -31,7 +31,8 @@ const ALPN_PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// CA. All are PEM.
 ///
 /// The server reads the files when it starts and reloads them when they change. If a reload fails,
-/// the previous certificates stay in use and a warning is logged. Open connections keep theirs.
+/// the server logs a warning and keeps the previous certificates. A reload affects only new
+/// connections.
 ///
 /// ```no_run
 /// # use latimer_server::{ClientCertificateMode, Server, Tls};
@@ -179,7 +180,7 @@ impl ReloadingTls {
     /// Loads the files.
     ///
     /// # Errors
-    /// As [`Tls::check`].
+    /// Fails as [`Tls::check`] does.
     pub(crate) fn new(tls: Tls) -> Result<(Self, TlsFiles), Error> {
         let fingerprints = tls.fingerprints();
         let config = Arc::new(tls.load()?);

@@ -1,11 +1,12 @@
-//! Webhook deliveries without the feature `signing`: none is signed.
+//! Stand-in for the signer of webhook deliveries without the feature `signing`: deliveries are not
+//! signed.
 
 use latimer_protocol::TaskPushNotificationConfig;
 
 use super::WebhookDispatcher;
 use crate::signing::Keyring;
 
-/// Signs nothing.
+/// Signer that adds no signature.
 #[derive(Debug, Default)]
 pub(super) struct Signer;
 

@@ -21,7 +21,7 @@ struct SignerState {
 }
 
 impl WebhookDispatcher {
-    /// Signs deliveries with a keyring, in the name of `issuer`. Only the first call has an effect.
+    /// Signs deliveries with a keyring; `issuer` becomes the claim `iss`. Only the first call has an effect.
     #[must_use]
     pub fn with_signer(self, keyring: Keyring, issuer: impl Into<String>) -> Self {
         self.0.signer.0.get_or_init(|| SignerState { keyring, issuer: issuer.into() });
@@ -30,10 +30,10 @@ impl WebhookDispatcher {
 }
 
 impl Signer {
-    /// Returns the token that proves a delivery; `None` without a keyring.
+    /// Returns the token that authenticates a delivery; `None` without a keyring.
     ///
     /// # Errors
-    /// When the URL of the webhook is not valid, or the key cannot sign.
+    /// Fails if the URL of the webhook is invalid or the key cannot sign.
     pub(super) fn sign(
         &self,
         config: &TaskPushNotificationConfig,

@@ -1,4 +1,4 @@
-//! Webhooks without the feature `push`: a server has no dispatcher.
+//! Stand-in for webhook deliveries without the feature `push`: a server has no dispatcher.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::metrics::Metrics;
 use crate::push::WebhookDispatcher;
 
-/// Cannot be set without the feature `push`.
+/// Uninhabited, because a dispatcher requires the feature `push`.
 #[derive(Clone)]
 pub(super) struct DispatcherFactory(Infallible);
 
 impl Server {
-    pub(super) fn make_dispatcher(
+    pub(super) fn create_dispatcher(
         &self,
         _: &Arc<dyn TaskStore>,
         _: &Metrics,

@@ -1,4 +1,4 @@
-//! The webhook dispatcher of a server.
+//! Creation of the webhook dispatcher of a server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,12 +11,14 @@ use crate::metrics::Metrics;
 use crate::push::WebhookDispatcher;
 use crate::settings::Settings;
 
-/// Makes a dispatcher for a store.
+/// Function that creates a dispatcher for the store of a server.
 pub(super) type DispatcherFactory =
     Arc<dyn Fn(Arc<dyn TaskStore>) -> WebhookDispatcher + Send + Sync>;
 
 impl Server {
-    /// Delivers to webhooks with a dispatcher of the embedder's own, made for the store of the server.
+    /// Sets a function that creates the webhook dispatcher. It receives the store of the server and is
+    /// called once, when the server is assembled. [`Settings::push`] then only decides whether
+    /// webhooks are enabled.
     pub fn with_dispatcher(
         mut self,
         factory: impl Fn(Arc<dyn TaskStore>) -> WebhookDispatcher + Send + Sync + 'static,
@@ -25,8 +27,11 @@ impl Server {
         self
     }
 
-    /// Makes the dispatcher; none when webhooks are disabled.
-    pub(super) fn make_dispatcher(
+    /// Creates the dispatcher; returns `None` if webhooks are disabled.
+    ///
+    /// # Errors
+    /// Returns [`Error::Setting`] if the HTTP client of the dispatcher cannot be created.
+    pub(super) fn create_dispatcher(
         &self,
         store: &Arc<dyn TaskStore>,
         metrics: &Metrics,
@@ -49,7 +54,7 @@ impl Server {
             let scheme = if self.tls.is_some() { "https" } else { "http" };
             listen_address.map_or_else(|| "latimer".to_owned(), |it| format!("{scheme}://{it}"))
         };
-        let dispatcher = dispatcher.with_counters(metrics.deliveries());
+        let dispatcher = dispatcher.with_counters(metrics.delivery_counters());
         Ok(Some(match self.keyring.clone() {
             Some(keyring) => {
                 dispatcher.with_signer(keyring, public_url.clone().unwrap_or_else(fallback_issuer))

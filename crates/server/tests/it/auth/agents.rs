@@ -27,7 +27,7 @@ fn allow_only(principals: &[&str], scopes: &[&str]) -> Access {
 }
 
 fn restricted_agent(name: &str, access: Access) -> Agent {
-    let extended = AgentCard { name: format!("{name} for friends"), ..AgentCard::default() };
+    let extended = AgentCard { name: format!("{name} extended"), ..AgentCard::default() };
     test_agent(name).with_extended_card(extended).with_access(access)
 }
 

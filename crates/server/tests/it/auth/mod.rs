@@ -54,7 +54,7 @@ async fn agent_receives_caller_identity_scopes_and_token() {
         let caller = turn.caller();
         let team = caller.metadata().get("team").and_then(|it| it.as_str()).unwrap_or("none");
         let token = caller.token().map_or("none", |it| it.reveal());
-        let name = if caller.is_anonymous() { "anybody" } else { caller.id() };
+        let name = if caller.is_anonymous() { "anonymous" } else { caller.id() };
         turn.direct_reply(format!("{name} {} {team} {token}", caller.scopes().join("+"))).await
     });
     let authenticate_with_metadata = |headers: &HeaderMap| {
@@ -76,7 +76,7 @@ async fn agent_receives_caller_identity_scopes_and_token() {
     }
     let unauthenticated = crate::support::start_server(Server::new(agent)).await;
     let rpc = unauthenticated.v1().post("/a2a", send_body("SendMessage", "hi")).await;
-    assert_eq!(reply_text(rpc.json()["result"].clone()), "anybody  none none");
+    assert_eq!(reply_text(rpc.json()["result"].clone()), "anonymous  none none");
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ fn api_keys() -> ApiKeys {
 }
 
 fn server(settings: Settings) -> Server {
-    let extended = AgentCard { name: "for friends".into(), ..AgentCard::default() };
+    let extended = AgentCard { name: "extended".into(), ..AgentCard::default() };
     Server::new(test_agent("shouter").with_extended_card(extended)).settings(settings)
 }
 
@@ -219,7 +219,7 @@ async fn extended_card_requires_authentication_or_loopback() {
             request.metadata_mut().insert("x-api-key", "sesame".parse().unwrap());
         }
         let name = client.get_agent_card(request).await.unwrap().into_inner().name;
-        let best = if want == 200 { "for friends" } else { "shouter" };
+        let best = if want == 200 { "extended" } else { "shouter" };
         assert_eq!(name, best, "{what}: 0.3 has one method for both cards");
     }
 }

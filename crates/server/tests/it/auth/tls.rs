@@ -32,7 +32,7 @@ struct TlsFixture {
 /// Starts a server that requests client certificates.
 async fn tls_fixture(mode: ClientCertificateMode, server: Server) -> TlsFixture {
     let directory = TempDir::new().unwrap();
-    let authority = CertificateAuthority::new("ours");
+    let authority = CertificateAuthority::new("trusted CA");
     let roots = directory.path().join("callers.pem");
     std::fs::write(&roots, authority.pem()).unwrap();
     let tls = authority.server("server").write(directory.path()).client_ca(roots, mode);
@@ -55,7 +55,7 @@ async fn only_certificates_of_the_configured_ca_can_connect() {
     let caller = json_client(&server);
     let hello = send_body("SendMessage", "hi");
     let (good, expired) = (authority.client("alice"), authority.expired_client("alice"));
-    let foreign = CertificateAuthority::new("ours").client("alice");
+    let foreign = CertificateAuthority::new("trusted CA").client("alice");
     let server_identity = authority.server("alice");
     let authenticated = TlsClient::new(&caller, &authority, Some(&good));
     assert_eq!(
@@ -102,7 +102,7 @@ async fn optional_client_certificates_allow_an_api_key() {
         reply_text(&with_key.post("/a2a", &hello).await.unwrap()),
         "api-key [latimer:operator]"
     );
-    let foreign = CertificateAuthority::new("theirs").client("alice");
+    let foreign = CertificateAuthority::new("foreign CA").client("alice");
     let untrusted = TlsClient::new(&caller, &authority, Some(&foreign));
     assert!(
         untrusted.post("/a2a", &hello).await.is_err(),
@@ -114,7 +114,7 @@ async fn optional_client_certificates_allow_an_api_key() {
 #[tokio::test]
 async fn tls_serves_http1_and_http2_with_https_card_urls() {
     let directory = TempDir::new().unwrap();
-    let authority = CertificateAuthority::new("ours");
+    let authority = CertificateAuthority::new("trusted CA");
     let server =
         start_server(identity_server().tls(authority.server("server").write(directory.path())))
             .await;
@@ -134,7 +134,7 @@ async fn tls_serves_http1_and_http2_with_https_card_urls() {
 #[tokio::test]
 async fn silent_client_is_disconnected_and_blocks_no_other() {
     let directory = TempDir::new().unwrap();
-    let authority = CertificateAuthority::new("ours");
+    let authority = CertificateAuthority::new("trusted CA");
     let http = HttpLimits { header_timeout: Duration::from_secs(2), ..HttpLimits::default() };
     let server = identity_server().settings(Settings { http, ..Settings::default() });
     let server = start_server(server.tls(authority.server("server").write(directory.path()))).await;
@@ -160,7 +160,7 @@ async fn changed_certificate_is_reloaded_unless_broken() {
     let directory = TempDir::new().unwrap();
     let log = Log::default();
     let _logging = log.capture();
-    let authority = CertificateAuthority::new("ours");
+    let authority = CertificateAuthority::new("trusted CA");
     let tls = authority.server("first").write(directory.path());
     let server =
         start_server(identity_server().tls(tls.reload_interval(Duration::from_millis(20)))).await;
@@ -185,7 +185,7 @@ async fn changed_certificate_is_reloaded_unless_broken() {
 #[tokio::test]
 async fn unusable_tls_file_is_named_in_the_error() {
     let directory = TempDir::new().unwrap();
-    let authority = CertificateAuthority::new("ours");
+    let authority = CertificateAuthority::new("trusted CA");
     let good = authority.server("server");
     let other = authority.server("other");
     let path = |name: &str| directory.path().join(name);

@@ -1,7 +1,7 @@
 //! Access to the dead letter API.
 
 use http::{HeaderMap, Method};
-use latimer_protocol::Caller as Principal;
+use latimer_protocol::Caller;
 use latimer_server::{OPERATOR_SCOPE, PushSettings, Server};
 
 use super::{Receiver, send_with_webhook, short_timeouts, webhook_at, webhook_server};
@@ -56,8 +56,8 @@ async fn loopback_callers_manage_dead_letters_but_pages_cannot() {
 #[tokio::test]
 async fn authenticated_server_reserves_dead_letters_for_operators() {
     let authenticate = |headers: &HeaderMap| match headers.get("authorization")?.to_str().ok()? {
-        "Bearer operator" => Some(Principal::new("operator").with_scopes([OPERATOR_SCOPE])),
-        "Bearer caller" => Some(Principal::new("caller").with_scopes(["latimer:other"])),
+        "Bearer operator" => Some(Caller::new("operator").with_scopes([OPERATOR_SCOPE])),
+        "Bearer caller" => Some(Caller::new("caller").with_scopes(["latimer:other"])),
         _ => None,
     };
     let operator = |it: &TestClient| it.with_header("authorization", "Bearer operator");
