@@ -14,12 +14,28 @@ impl Arguments {
     /// Parses the command line of this process; `options` are the supported names.
     ///
     /// # Errors
-    /// When an option is not supported or has no value.
+    /// Fails if an option is not supported or has no value.
     pub fn parse(options: &[&str]) -> Result<Self, BenchError> {
+        Self::parse_with_aliases(options, &[])
+    }
+
+    /// Parses the command line of this process like [`Arguments::parse`]. `aliases` are pairs of a
+    /// former name, which messages do not list, and the current name.
+    ///
+    /// # Errors
+    /// Fails if an option is not supported or has no value.
+    pub fn parse_with_aliases(
+        options: &[&str],
+        aliases: &[(&str, &str)],
+    ) -> Result<Self, BenchError> {
         let mut args = std::env::args().skip(1);
         let mut pairs = Vec::new();
         while let Some(arg) = args.next() {
-            let name = arg.strip_prefix("--").filter(|it| options.contains(it));
+            let name = arg.strip_prefix("--").map(|name| {
+                let alias = aliases.iter().find(|(former, _)| *former == name);
+                alias.map_or(name, |(_, current)| current)
+            });
+            let name = name.filter(|it| options.contains(it));
             let name = name.ok_or_else(|| {
                 let usage: Vec<_> = options.iter().map(|it| format!("--{it} VALUE")).collect();
                 format!("unknown option {arg}; the options are {}", usage.join(", "))
@@ -39,7 +55,7 @@ impl Arguments {
     /// Returns the parsed value of an option, or `default` if it is not given.
     ///
     /// # Errors
-    /// When the value cannot be parsed.
+    /// Fails if the value cannot be parsed.
     pub fn get_or<T: FromStr>(&self, name: &str, default: T) -> Result<T, BenchError> {
         match self.get(name) {
             None => Ok(default),

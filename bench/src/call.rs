@@ -46,7 +46,7 @@ pub struct CallResult {
 /// Runs the calls, and writes a [`CallResult`] as a line of JSON to standard output.
 ///
 /// # Errors
-/// When a call fails or its response is not a completed task.
+/// Fails if a call fails or its response is not a completed task.
 pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = LocalSet::new().block_on(&runtime, measure(plan))?;

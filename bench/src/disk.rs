@@ -26,7 +26,7 @@ pub struct DiskLatency {
 /// Appends 4 KiB blocks to a temporary file in `dir` and syncs each, for `duration`. Blocks.
 ///
 /// # Errors
-/// When the file cannot be created, written or synced.
+/// Fails if the file cannot be created, written or synced.
 pub fn probe(dir: &Path, duration: Duration) -> Result<DiskLatency, BenchError> {
     let path = dir.join(format!("sync-probe-{}", std::process::id()));
     let mut file = OpenOptions::new().create(true).append(true).open(&path)?;

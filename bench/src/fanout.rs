@@ -38,7 +38,7 @@ const SLOW_READER_PAUSE: Duration = Duration::from_millis(5);
 /// Runs a task that writes ticks while all readers stream it. Blocks until all streams end.
 ///
 /// # Errors
-/// When the task cannot be started or subscribed to.
+/// Fails if the task cannot be started or subscribed to.
 pub fn run(plan: InProcessPlan) -> Result<ReadersResult, BenchError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(write_and_read(plan))
@@ -80,8 +80,9 @@ async fn write_and_read(plan: InProcessPlan) -> Result<ReadersResult, BenchError
         if !reader.slow {
             latency.merge(&reader.latency);
         }
-        result.pieces += u64::from(reader.ticks);
-        result.behind = result.behind.max(reader.ticks_at_end.map_or(0, |it| plan.ticks - it));
+        result.received_ticks += u64::from(reader.ticks);
+        let lag = reader.ticks_at_end.map_or(0, |it| plan.ticks - it);
+        result.max_lag_ticks = result.max_lag_ticks.max(lag);
         match reader.problem {
             None if reader.ticks == plan.ticks => result.complete += 1,
             None => {

@@ -38,7 +38,7 @@ pub enum Resource {
 /// open until standard input ends.
 ///
 /// # Errors
-/// When a resource cannot be opened.
+/// Fails if a resource cannot be opened.
 pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let connections = runtime.block_on(open_resource(&plan))?;
@@ -52,7 +52,7 @@ async fn open_resource(plan: &Plan) -> Result<Vec<Connection>, BenchError> {
     let mut connections = Vec::new();
     match plan.resource {
         Resource::Connections(count) => {
-            let request = plan.request("GetTask", r#"{"id":"nobody"}"#);
+            let request = plan.request("GetTask", r#"{"id":"unknown-task"}"#);
             for _ in 0..count {
                 let mut connection = Connection::open(&plan.address, None).await?;
                 connection.exchange(request.as_bytes()).await?;
@@ -100,7 +100,7 @@ impl Plan {
         Ok(ids)
     }
 
-    /// Builds a request that sends a message and is answered without waiting for the turn.
+    /// Builds a request that sends a message and returns without waiting for the turn.
     pub(crate) fn immediate_message(&self, text: &str, index: usize) -> String {
         let params = format!(
             r#"{{"message":{{"messageId":"{text} {index}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}},"configuration":{{"returnImmediately":true}}}}"#

@@ -41,7 +41,7 @@ impl Connection {
     /// Opens a connection; `recv_buffer_bytes` limits the receive buffer of the socket.
     ///
     /// # Errors
-    /// When the address is invalid or the server does not accept the connection.
+    /// Fails if the address is invalid or the server does not accept the connection.
     pub async fn open(address: &str, recv_buffer_bytes: Option<u32>) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         if let Some(bytes) = recv_buffer_bytes {
@@ -56,7 +56,7 @@ impl Connection {
     /// Sends an encoded request, and reads the complete response.
     ///
     /// # Errors
-    /// When the connection breaks or the response is not valid HTTP.
+    /// Fails if the connection breaks or the response is not valid HTTP.
     pub async fn exchange(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
         let ResponseHead { status, body_start, length, closes_connection } =
             self.send_request(request).await?;
@@ -83,7 +83,7 @@ impl Connection {
     /// [`Connection::read_more`] reads its body.
     ///
     /// # Errors
-    /// When the connection breaks or the response is not valid HTTP.
+    /// Fails if the connection breaks or the response is not valid HTTP.
     pub async fn start_stream(&mut self, request: &[u8]) -> io::Result<u16> {
         let head = self.send_request(request).await?;
         self.input.drain(..head.body_start);
@@ -94,7 +94,7 @@ impl Connection {
     /// [`Connection::read_more`], and the complete status and body otherwise.
     ///
     /// # Errors
-    /// When the connection breaks or the response is not valid HTTP.
+    /// Fails if the connection breaks or the response is not valid HTTP.
     pub async fn start_stream_or_read_response(
         &mut self,
         request: &[u8],
@@ -113,7 +113,7 @@ impl Connection {
     /// Waits for more of a chunked body, and appends it to `body`. Returns `false` at the end.
     ///
     /// # Errors
-    /// When the connection breaks or the encoding is invalid.
+    /// Fails if the connection breaks or the encoding is invalid.
     pub async fn read_more(&mut self, body: &mut Vec<u8>) -> io::Result<bool> {
         if self.input.is_empty() {
             self.fill_input().await?;

@@ -31,7 +31,7 @@ pub mod role;
 pub mod server_under_test;
 pub mod temp_dir;
 
-pub use paired::{Measured, measure};
+pub use paired::{PairedTimes, measure};
 
 /// Error of any kind, printed by the program before it exits.
 pub type BenchError = Box<dyn std::error::Error + Send + Sync>;

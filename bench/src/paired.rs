@@ -13,14 +13,14 @@ const BATCH_DURATION: Duration = Duration::from_millis(8);
 
 /// Median time of one call of each function.
 #[derive(Clone, Copy, Debug)]
-pub struct Measured {
+pub struct PairedTimes {
     /// Time of Latimer.
     pub latimer: Duration,
     /// Time of the baseline.
     pub baseline: Duration,
 }
 
-impl Measured {
+impl PairedTimes {
     /// Returns the time of Latimer as a multiple of the baseline; below 1 is faster.
     #[must_use]
     pub fn ratio(self) -> f64 {
@@ -29,14 +29,17 @@ impl Measured {
 }
 
 /// Measures `latimer` and `baseline` in alternating rounds. Blocks for less than a second.
-pub fn measure<A, B>(mut latimer: impl FnMut() -> A, mut baseline: impl FnMut() -> B) -> Measured {
+pub fn measure<A, B>(
+    mut latimer: impl FnMut() -> A,
+    mut baseline: impl FnMut() -> B,
+) -> PairedTimes {
     let calls = calls_per_batch(&mut latimer).min(calls_per_batch(&mut baseline));
     let mut times = (Vec::with_capacity(ROUNDS), Vec::with_capacity(ROUNDS));
     for _ in 0..ROUNDS {
         times.0.push(time_batch(&mut latimer, calls));
         times.1.push(time_batch(&mut baseline, calls));
     }
-    Measured { latimer: median(times.0), baseline: median(times.1) }
+    PairedTimes { latimer: median(times.0), baseline: median(times.1) }
 }
 
 /// Returns how many calls take about [`BATCH_DURATION`].

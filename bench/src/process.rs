@@ -39,7 +39,7 @@ impl Starter {
     /// Starts this program on a core in another role, with piped standard input and output.
     ///
     /// # Errors
-    /// When the process cannot be started.
+    /// Fails if the process cannot be started.
     pub fn start(self, core: usize, role: &Role) -> Result<Process, BenchError> {
         let mut command = self.pinned_command(core, &std::env::current_exe()?);
         role.add_to_command(&mut command)?;
@@ -49,7 +49,7 @@ impl Starter {
     /// Starts another program on a core, and discards its output.
     ///
     /// # Errors
-    /// When the process cannot be started.
+    /// Fails if the process cannot be started.
     pub fn start_program(
         self,
         core: usize,
@@ -64,7 +64,7 @@ impl Starter {
     /// Starts another program without pinning it to a core, with standard error written to `log`.
     ///
     /// # Errors
-    /// When the process cannot be started.
+    /// Fails if the process cannot be started.
     pub fn start_logged(
         self,
         program: &Path,
@@ -95,7 +95,7 @@ impl Process {
     /// Blocks until the process accepts connections at `address`.
     ///
     /// # Errors
-    /// When the process exits, or does not listen within ten seconds.
+    /// Fails if the process exits, or does not listen within ten seconds.
     pub fn wait_until_listening(&mut self, address: &str) -> Result<(), BenchError> {
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(10) {
@@ -113,7 +113,7 @@ impl Process {
     /// Sends a signal to the process.
     ///
     /// # Errors
-    /// When the system rejects the signal.
+    /// Fails if the system rejects the signal.
     pub fn signal(&self, signal: Signal) -> Result<(), BenchError> {
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         Ok(kill_process(id.ok_or("no such process")?, signal)?)
@@ -122,7 +122,7 @@ impl Process {
     /// Returns the exit status, or `None` while the process is running.
     ///
     /// # Errors
-    /// When the system cannot report the status.
+    /// Fails if the system cannot report the status.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
@@ -151,7 +151,7 @@ impl Drop for Process {
 /// Returns a loopback socket address with a free port. Another process may take it before its use.
 ///
 /// # Errors
-/// When no port can be bound.
+/// Fails if no port can be bound.
 pub fn free_address() -> io::Result<String> {
     let socket = std::net::TcpListener::bind("127.0.0.1:0")?;
     Ok(socket.local_addr()?.to_string())

@@ -44,7 +44,8 @@ pub struct ReadersResult {
     /// Seconds from the start of the writer until every reader was complete.
     pub seconds: f64,
     /// Ticks received by all readers together.
-    pub pieces: u64,
+    #[serde(rename = "pieces")]
+    pub received_ticks: u64,
     /// HTTP chunks in which they were received.
     pub chunks: u64,
     /// Median age in microseconds of a tick on arrival at a reader that is not slow.
@@ -54,7 +55,8 @@ pub struct ReadersResult {
     /// Maximum of that age.
     pub max_micros: f64,
     /// Ticks that the slowest reader had not received when the writer finished.
-    pub behind: u32,
+    #[serde(rename = "behind")]
+    pub max_lag_ticks: u32,
 }
 
 /// Pause of a slow reader after each read.
@@ -66,7 +68,7 @@ const SLOW_READER_RECV_BUFFER: u32 = 4 * 1024;
 /// standard output.
 ///
 /// # Errors
-/// When the task cannot be started or a reader cannot connect.
+/// Fails if the task cannot be started or a reader cannot connect.
 pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = LocalSet::new().block_on(&runtime, run_readers(plan))?;
@@ -78,7 +80,7 @@ struct Shared {
     ticks: u32,
     latency: RefCell<Histogram>,
     pace: Cell<Option<Pace>>,
-    behind: Cell<u32>,
+    max_lag_ticks: Cell<u32>,
     result: RefCell<ReadersResult>,
 }
 
@@ -96,7 +98,7 @@ async fn run_readers(plan: Plan) -> Result<ReadersResult, BenchError> {
         ticks: plan.ticks,
         latency: RefCell::default(),
         pace: Cell::new(None),
-        behind: Cell::new(0),
+        max_lag_ticks: Cell::new(0),
         result: RefCell::default(),
     });
     let request = request_plan.request("SubscribeToTask", &format!(r#"{{"id":"{task}"}}"#));
@@ -127,7 +129,7 @@ async fn run_readers(plan: Plan) -> Result<ReadersResult, BenchError> {
         p50_micros: latency.quantile_micros(0.5),
         p99_micros: latency.quantile_micros(0.99),
         max_micros: latency.max_micros(),
-        behind: shared.behind.get(),
+        max_lag_ticks: shared.max_lag_ticks.get(),
         ..result
     })
 }
@@ -164,7 +166,7 @@ impl Reader {
     async fn read(mut self) {
         let read_result = self.read_all().await;
         let mut result = self.shared.result.borrow_mut();
-        result.pieces += u64::from(self.next_tick - 1);
+        result.received_ticks += u64::from(self.next_tick - 1);
         result.chunks += self.connection.chunk_count();
         match read_result {
             Ok(()) => result.complete += 1,
@@ -196,8 +198,8 @@ impl Reader {
                 tokio::time::sleep(SLOW_READER_PAUSE).await;
                 pausing = self.shared.pace.get().is_none();
                 if !pausing {
-                    let behind = self.shared.ticks + 1 - self.next_tick;
-                    self.shared.behind.set(behind.max(self.shared.behind.get()));
+                    let lag = self.shared.ticks + 1 - self.next_tick;
+                    self.shared.max_lag_ticks.set(lag.max(self.shared.max_lag_ticks.get()));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Reports: Markdown for people, JSON rows for programs, and JSON results of child processes.
+//! Reports: Markdown text, rows of JSON, and JSON results of child processes.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -21,7 +21,7 @@ pub(crate) fn write_json(value: &impl Serialize) -> Result<(), BenchError> {
 /// Waits until a child process has closed its output, and parses it as JSON.
 ///
 /// # Errors
-/// When the output is already taken or is not a `T`.
+/// Fails if the output is already taken or is not a `T`.
 pub fn read_json<T: DeserializeOwned>(process: &mut Process) -> Result<T, BenchError> {
     let mut text = String::new();
     process
@@ -35,7 +35,7 @@ pub fn read_json<T: DeserializeOwned>(process: &mut Process) -> Result<T, BenchE
 /// so it works once.
 ///
 /// # Errors
-/// When the output is already taken, ends, or is not a `T`.
+/// Fails if the output is already taken, ends, or is not a `T`.
 pub fn read_json_line<T: DeserializeOwned>(process: &mut Process) -> Result<T, BenchError> {
     let mut line = String::new();
     BufReader::new(process.take_stdout().ok_or("the output of the process is already taken")?)
@@ -93,7 +93,7 @@ impl Report {
     /// replaces those of an earlier run on the same day.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write_row(&mut self, row: &impl Serialize) -> Result<(), BenchError> {
         let mut line = serde_json::to_string(row)?;
         line.push('\n');
@@ -108,7 +108,7 @@ impl Report {
     /// Writes the text to a file in the directory of the report, which must exist.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn save(mut self) -> Result<(), BenchError> {
         self.add_line(&format!("\nLoad average of the machine after: {:.2}.", load_average()));
         let path = self.dir.join(&self.name);

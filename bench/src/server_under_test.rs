@@ -52,7 +52,7 @@ const UNLIMITED: usize = 1_000_000;
 /// Runs the server until the process is killed.
 ///
 /// # Errors
-/// When the store cannot be opened or the address cannot be bound.
+/// Fails if the store cannot be opened or the address cannot be bound.
 pub fn serve(setup: Setup) -> Result<(), BenchError> {
     crate::baseline::runtime()?.block_on(async {
         let server = match setup.agent {
@@ -140,13 +140,14 @@ pub struct Pace {
     /// Time spent waiting for ticks to be stored.
     pub append_micros: u64,
     /// Maximum delay of a tick after its scheduled time.
-    pub latest_micros: u64,
+    #[serde(rename = "latest_micros")]
+    pub max_delay_micros: u64,
 }
 
 impl Pace {
     fn to_text(self) -> String {
-        let Self { total_micros, append_micros, latest_micros } = self;
-        format!("pace {total_micros} {append_micros} {latest_micros}")
+        let Self { total_micros, append_micros, max_delay_micros } = self;
+        format!("pace {total_micros} {append_micros} {max_delay_micros}")
     }
 
     /// Parses the status text of a [`worker_agent`]; `None` for any other text.
@@ -154,7 +155,7 @@ impl Pace {
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.strip_prefix("pace ")?.split(' ').map(|it| it.parse().ok());
         let mut next = || numbers.next().flatten();
-        Some(Self { total_micros: next()?, append_micros: next()?, latest_micros: next()? })
+        Some(Self { total_micros: next()?, append_micros: next()?, max_delay_micros: next()? })
     }
 }
 
@@ -171,8 +172,8 @@ async fn write_ticks(turn: &Turn, count: u32, rate: u32) -> Result<Pace, AgentFa
         artifact.push(format_tick(number)?).await?;
         turn.flush().await?;
         pace.append_micros += push_start.elapsed().as_micros() as u64;
-        let late = due.elapsed().saturating_sub(push_start.elapsed()).as_micros() as u64;
-        pace.latest_micros = pace.latest_micros.max(late);
+        let delay = due.elapsed().saturating_sub(push_start.elapsed()).as_micros() as u64;
+        pace.max_delay_micros = pace.max_delay_micros.max(delay);
     }
     pace.total_micros = start.elapsed().as_micros() as u64;
     Ok(pace)

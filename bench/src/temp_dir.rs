@@ -12,7 +12,7 @@ impl TempDir {
     /// Creates a directory in `parent`, named after this process. A process can have one at a time.
     ///
     /// # Errors
-    /// When it exists already or cannot be created.
+    /// Fails if it exists already or cannot be created.
     pub fn new(parent: &Path) -> Result<Self, BenchError> {
         let path = parent.join(format!("latimer-bench-{}", std::process::id()));
         std::fs::create_dir(&path)?;

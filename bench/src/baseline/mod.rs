@@ -25,7 +25,7 @@ use crate::BenchError;
 /// Serves JSON-RPC at `/` and HTTP+JSON at its standard paths until the process is killed.
 ///
 /// # Errors
-/// When the address cannot be bound.
+/// Fails if the address cannot be bound.
 pub fn serve(address: &str) -> Result<(), BenchError> {
     let router = Router::new()
         .route("/", post(rpc))
@@ -44,7 +44,7 @@ pub fn serve(address: &str) -> Result<(), BenchError> {
 /// Serves gRPC until the process is killed.
 ///
 /// # Errors
-/// When the address cannot be bound.
+/// Fails if the address cannot be bound.
 pub fn serve_grpc(address: &str) -> Result<(), BenchError> {
     runtime()?.block_on(grpc::serve(address))
 }

@@ -74,7 +74,8 @@ struct SocketResult {
     #[serde(flatten)]
     outcome: ReadersResult,
     idle_bytes: u64,
-    most_bytes: u64,
+    #[serde(rename = "most_bytes")]
+    peak_bytes: u64,
     last_bytes: u64,
     writes: u64,
     cpu_seconds: f64,
@@ -101,12 +102,12 @@ fn run_over_sockets(starter: Starter, plan: Plan) -> Result<SocketResult, BenchE
     });
     let result = read_json(&mut readers);
     drop(stop);
-    let most_bytes = sampler.join().unwrap_or_default();
+    let peak_bytes = sampler.join().unwrap_or_default();
     thread::sleep(Duration::from_secs(1));
     Ok(SocketResult {
         outcome: result?,
         idle_bytes,
-        most_bytes,
+        peak_bytes,
         last_bytes: resident_bytes(process),
         writes: write_syscalls(process) - writes_before,
         cpu_seconds: cpu_seconds(process),
@@ -117,29 +118,30 @@ impl SocketResult {
     fn print(&self, report: &mut Report, readers: usize, slow: usize) {
         let result = &self.outcome;
         print_result(report, result, readers, slow);
-        let pieces = result.pieces.max(1) as f64;
+        let received = result.received_ticks.max(1) as f64;
         report.add_line(&format!(
             "Events per HTTP chunk: {:.1}. Writes of the server: {}, or {:.3} per delivered event. \
              CPU time of the server: {:.1} s, {:.2} us per delivered event.\\\n\
              Memory of the server: {} MB idle, {} MB maximum, {} MB at the end.",
-            pieces / result.chunks.max(1) as f64,
+            received / result.chunks.max(1) as f64,
             format_thousands(self.writes as f64),
-            self.writes as f64 / pieces,
+            self.writes as f64 / received,
             self.cpu_seconds,
-            self.cpu_seconds * 1e6 / pieces,
+            self.cpu_seconds * 1e6 / received,
             format_megabytes(self.idle_bytes),
-            format_megabytes(self.most_bytes),
+            format_megabytes(self.peak_bytes),
             format_megabytes(self.last_bytes),
         ));
     }
 }
 
 fn print_result(report: &mut Report, result: &ReadersResult, readers: usize, slow: usize) {
-    let ReadersResult { complete, seconds, p50_micros, p99_micros, max_micros, behind, .. } =
-        result;
+    let ReadersResult {
+        complete, seconds, p50_micros, p99_micros, max_micros, max_lag_ticks, ..
+    } = result;
     report.add_line(&format!(
         "\n{complete} of {readers} readers received every event in order, {slow} of them slow. The slow \
-         readers were up to {behind} events behind when the writer finished. Duration: {seconds:.2} s.\\\n\
+         readers were up to {max_lag_ticks} events behind when the writer finished. Duration: {seconds:.2} s.\\\n\
          Age of an event on arrival: p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms.\\",
         p50_micros / 1e3,
         p99_micros / 1e3,
@@ -158,7 +160,7 @@ fn print_comparison(report: &mut Report, without_readers: &Pace, with_readers: &
             "| {name} | {:.3} | {:.1} | {:.1} |",
             pace.total_micros as f64 / 1e6,
             pace.append_micros as f64 / 1e3,
-            pace.latest_micros as f64 / 1e3,
+            pace.max_delay_micros as f64 / 1e3,
         ));
     }
     let ratio = with_readers.total_micros as f64 / without_readers.total_micros as f64;

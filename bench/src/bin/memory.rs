@@ -77,10 +77,11 @@ struct Step<'a> {
     outcome: LoadResult,
 }
 
-/// Memory for a number of resources of one kind.
+/// Memory of the server before, with and after a number of open resources of one kind.
 #[derive(Debug, Serialize)]
-struct Held<'a> {
-    what: &'a str,
+struct ResourceMemory<'a> {
+    #[serde(rename = "what")]
+    resource: &'a str,
     count: usize,
     before: u64,
     with: u64,
@@ -214,6 +215,6 @@ impl Bench {
             format_thousands(with.saturating_sub(before) as f64 / count as f64),
             format_megabytes(after),
         ));
-        report.write_row(&Held { what: name, count, before, with, after })
+        report.write_row(&ResourceMemory { resource: name, count, before, with, after })
     }
 }

@@ -12,7 +12,7 @@
     reason = "the program prints its results and stops at invalid payloads"
 )]
 
-use latimer_bench::{Measured, measure};
+use latimer_bench::{PairedTimes, measure};
 use latimer_protocol::binding::VersionPolicy;
 use latimer_protocol::binding::jsonrpc::{Call, Id, read_reply, write_call, write_reply};
 use latimer_protocol::{Dialect, MessageId, Operation, Reply, Request, Version};
@@ -55,9 +55,9 @@ impl Exchange {
     fn report(&self, payload: &str) {
         let (request, reply) = (self.read_request(), self.read_reply());
         let values = [&self.request, &self.reply].map(|bytes| value(bytes));
-        let row = |operation: &str, bytes: usize, measured: Measured| {
-            let Measured { latimer, baseline } = measured;
-            let (version, ratio) = (self.version, measured.ratio());
+        let row = |operation: &str, bytes: usize, times: PairedTimes| {
+            let PairedTimes { latimer, baseline } = times;
+            let (version, ratio) = (self.version, times.ratio());
             println!(
                 "| {version} | {payload} | {operation} | {bytes} | {latimer:?} | {baseline:?} | {ratio:.2} |"
             );

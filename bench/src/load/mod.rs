@@ -119,11 +119,13 @@ pub struct LoadResult {
     /// CPU time of the server per request, in microseconds.
     pub server_cpu_micros: f64,
     /// CPU time of the upstream process per request, in microseconds.
-    pub behind_cpu_micros: f64,
+    #[serde(rename = "behind_cpu_micros")]
+    pub upstream_cpu_micros: f64,
     /// Share of its core that the load generator used.
     pub load_busy: f64,
     /// Share of both cores that other processes used.
-    pub others: f64,
+    #[serde(rename = "others")]
+    pub other_cpu_share: f64,
     /// Mean size of a response body in bytes.
     pub bytes: f64,
     /// Mean number of events of a stream.
@@ -138,14 +140,14 @@ impl LoadResult {
     /// Returns whether other processes used more than 5 % of the two cores.
     #[must_use]
     pub fn is_disturbed(&self) -> bool {
-        self.others > 0.05
+        self.other_cpu_share > 0.05
     }
 }
 
 /// Runs the load, and writes a [`LoadResult`] as a line of JSON to standard output.
 ///
 /// # Errors
-/// When the task for [`Operation::Get`] cannot be created. Failed requests are counted instead.
+/// Fails if the task for [`Operation::Get`] cannot be created. Failed requests are counted instead.
 pub fn run(plan: Plan) -> Result<(), BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = LocalSet::new().block_on(&runtime, load(plan))?;

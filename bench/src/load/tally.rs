@@ -109,7 +109,7 @@ impl Tally {
         let upstream_cpu = end.upstream_cpu - start.upstream_cpu;
         let load_cpu = end.load_cpu - start.load_cpu;
         let known_cpu = server_cpu + upstream_cpu + load_cpu;
-        let others_cpu = (end.busy_cpu - start.busy_cpu - known_cpu).max(0.0);
+        let other_cpu = (end.busy_cpu - start.busy_cpu - known_cpu).max(0.0);
         LoadResult {
             done,
             seconds,
@@ -119,9 +119,9 @@ impl Tally {
             max_micros: self.latencies.max_micros(),
             over_5_10_20_ms: self.latencies.exceeded(),
             server_cpu_micros: server_cpu * 1e6 / completed,
-            behind_cpu_micros: upstream_cpu * 1e6 / completed,
+            upstream_cpu_micros: upstream_cpu * 1e6 / completed,
             load_busy: load_cpu / seconds,
-            others: others_cpu / seconds / 2.0,
+            other_cpu_share: other_cpu / seconds / 2.0,
             bytes: self.bytes as f64 / done.max(1) as f64,
             events: self.events as f64 / done.max(1) as f64,
             errors: self.errors,

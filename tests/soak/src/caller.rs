@@ -110,7 +110,7 @@ impl Caller {
     /// Opens a new connection; `recv_buffer_bytes` limits the receive buffer of the socket.
     ///
     /// # Errors
-    /// When the server does not accept the connection.
+    /// Fails if the server does not accept the connection.
     pub async fn connect(&self, recv_buffer_bytes: Option<u32>) -> ScenarioResult<Connection> {
         self.epoch.with_timeout(Connection::open(&self.context.address, recv_buffer_bytes)).await
     }
@@ -118,7 +118,7 @@ impl Caller {
     /// Sends a request, and returns the decoded response, which may be an error of the server.
     ///
     /// # Errors
-    /// When there is no response, it is not JSON, or it says that the server is unavailable.
+    /// Fails if there is no response, it is not JSON, or it says that the server is unavailable.
     pub async fn call(&mut self, request: &Request) -> ScenarioResult<Reply> {
         let (status, body) = self.fetch(request).await?;
         self.parse_reply(status, read_json(&body)?)
@@ -135,7 +135,7 @@ impl Caller {
     /// Sends a request, and returns the status and body of the response. Reuses the kept connection.
     ///
     /// # Errors
-    /// When there is no response.
+    /// Fails if there is no response.
     pub async fn fetch(&mut self, request: &Request) -> ScenarioResult<(u16, Vec<u8>)> {
         let mut connection = match self.connection.take() {
             // The server closes connections that are idle for longer than its header timeout.
@@ -155,7 +155,7 @@ impl Caller {
     /// Sends a request that must succeed.
     ///
     /// # Errors
-    /// When there is no response, or it is an error.
+    /// Fails if there is no response, or it is an error.
     pub async fn expect(&mut self, request: &Request) -> ScenarioResult<TaskView> {
         match self.call(request).await? {
             Reply::Success(view) => Ok(view),
@@ -168,7 +168,7 @@ impl Caller {
     /// Sends a request that must succeed, and resends it after each server restart.
     ///
     /// # Errors
-    /// When the response is an error, or the connection breaks while the server is running.
+    /// Fails if the response is an error, or the connection breaks while the server is running.
     pub async fn expect_across_restarts(&mut self, request: &Request) -> ScenarioResult<TaskView> {
         loop {
             match self.expect(request).await {
@@ -182,7 +182,7 @@ impl Caller {
     /// sent instead of a stream.
     ///
     /// # Errors
-    /// When there is no response.
+    /// Fails if there is no response.
     pub async fn stream(&mut self, request: &Request) -> ScenarioResult<Result<Events, Reply>> {
         let connection = self.connect(None).await?;
         self.stream_on(connection, request).await
@@ -191,7 +191,7 @@ impl Caller {
     /// Requests a stream on the given connection, as [`Caller::stream`] does on a new one.
     ///
     /// # Errors
-    /// When there is no response.
+    /// Fails if there is no response.
     pub async fn stream_on(
         &mut self,
         mut connection: Connection,

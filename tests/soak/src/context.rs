@@ -70,7 +70,7 @@ impl SoakContext {
     /// Creates the context of a server that has not been started yet, and starts the webhook receiver.
     ///
     /// # Errors
-    /// When the receiver cannot listen on a port.
+    /// Fails if the receiver cannot listen on a port.
     pub async fn new(address: &str, scenarios: Vec<Scenario>) -> Result<Self, BenchError> {
         Ok(Self {
             address: address.to_owned(),

@@ -27,7 +27,7 @@ impl Events {
     /// Waits for the next event, and returns its id and payload; `None` at the end of the stream.
     ///
     /// # Errors
-    /// When the stream breaks, contains an error, or is silent for too long.
+    /// Fails if the stream breaks, contains an error, or is silent for too long.
     pub async fn next(&mut self) -> ScenarioResult<Option<(u64, TaskView)>> {
         while self.pending.is_empty() {
             if self.ended {
@@ -52,7 +52,7 @@ impl Events {
     /// Reads all remaining events.
     ///
     /// # Errors
-    /// When [`Events::next`] fails.
+    /// Fails if [`Events::next`] fails.
     pub async fn read_to_end(&mut self) -> ScenarioResult<Vec<(u64, TaskView)>> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await? {

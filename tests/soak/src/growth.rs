@@ -91,7 +91,7 @@ impl Growth {
 /// [`MIN_SAMPLES`].
 #[must_use]
 pub fn steady_samples(samples: &[Sample], generation: u32) -> Option<Vec<&Sample>> {
-    let mut in_generation = samples.iter().filter(|it| it.life == generation).peekable();
+    let mut in_generation = samples.iter().filter(|it| it.generation == generation).peekable();
     let begin = in_generation.peek()?.seconds + WARM_UP.as_secs_f64();
     let steady: Vec<_> = in_generation.filter(|it| it.seconds >= begin).collect();
     (steady.len() >= MIN_SAMPLES).then_some(steady)
@@ -120,7 +120,7 @@ mod tests {
     fn samples(resident: impl Fn(u64) -> u64) -> Vec<Sample> {
         let sample = |at| Sample {
             seconds: at as f64 * 2.0,
-            life: 1,
+            generation: 1,
             resident: resident(at) * 1_000_000,
             ..Sample::default()
         };

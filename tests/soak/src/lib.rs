@@ -102,7 +102,7 @@ pub struct SoakResult {
 /// each of which is passed to `sink` at once. Unexpected responses end up in the result.
 ///
 /// # Errors
-/// When the server or the webhook receiver cannot be started, the server does not restart, or `sink`
+/// Fails if the server or the webhook receiver cannot be started, the server does not restart, or `sink`
 /// fails.
 pub async fn run(plan: &Plan, sink: SampleSink<'_>) -> Result<SoakResult, BenchError> {
     let mut random = Random::new(plan.seed);

@@ -16,7 +16,10 @@ use latimer_soak::server::MAX_TASKS;
 use latimer_soak::{Plan, STOPS, SoakResult};
 
 const OPTIONS: &[&str] =
-    &["latimer", "minutes", "callers", "errands", "seed", "nice", "folder", "results"];
+    &["latimer", "minutes", "callers", "scenarios", "seed", "nice", "folder", "results"];
+
+/// Former names of options.
+const ALIASES: &[(&str, &str)] = &[("errands", "scenarios")];
 
 /// Maximum number of additional open files when idle, compared with the start of the process: idle
 /// connections to webhook receivers, and database connections of readers.
@@ -34,7 +37,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), BenchError> {
-    let arguments = Arguments::parse(OPTIONS)?;
+    let arguments = Arguments::parse_with_aliases(OPTIONS, ALIASES)?;
     let latimer = arguments.get("latimer").ok_or("--latimer PROGRAM is required")?;
     let minutes: f64 = arguments.get_or("minutes", 10.0)?;
     let temp_root: PathBuf = arguments.get_or("folder", std::env::temp_dir())?;
@@ -44,11 +47,11 @@ fn run() -> Result<(), BenchError> {
     let mut report = Report::for_command(&results, "soak", command, &arguments.without_paths());
     let scenarios = Scenario::ALL.iter().copied();
     let scenarios: Vec<_> =
-        scenarios.filter(|it| arguments.selects("errands", it.name())).collect();
+        scenarios.filter(|it| arguments.selects("scenarios", it.name())).collect();
     if scenarios.is_empty() {
         let names: Vec<_> = Scenario::ALL.iter().map(|it| it.name()).collect();
         return Err(format!(
-            "--errands matches no scenario; the scenarios are {}",
+            "--scenarios matches no scenario; the scenarios are {}",
             names.join(", ")
         )
         .into());
@@ -104,7 +107,7 @@ fn print_scenarios(report: &mut Report, result: &SoakResult, duration: Duration)
         format_thousands(it.webhooks as f64),
         format_thousands(it.events as f64),
         format_thousands(it.dead_letters as f64),
-        format_thousands(it.refused as f64),
+        format_thousands(it.injected_failures as f64),
         format_thousands(it.repeated as f64),
     ));
 }
@@ -113,7 +116,7 @@ fn print_scenarios(report: &mut Report, result: &SoakResult, duration: Duration)
 /// limit.
 fn print_growth(report: &mut Report, samples: &[Sample]) -> usize {
     let mut problems = 0;
-    let generations = samples.iter().map(|it| it.life).max().unwrap_or_default();
+    let generations = samples.iter().map(|it| it.generation).max().unwrap_or_default();
     for generation in 1..=generations {
         let Some(steady) = steady_samples(samples, generation) else {
             report.add_line(&format!(

@@ -22,7 +22,8 @@ pub struct Sample {
     /// Seconds since the start of the run.
     pub seconds: f64,
     /// Number of the server process, starting at 1.
-    pub life: u32,
+    #[serde(rename = "life")]
+    pub generation: u32,
     /// Resident memory in bytes.
     pub resident: u64,
     /// Open files and sockets.
@@ -85,7 +86,7 @@ impl Sampler {
     /// Reads the metrics, the number of tasks and the process statistics of the running server.
     ///
     /// # Errors
-    /// When the server does not respond, or a gauge is missing from its metrics.
+    /// Fails if the server does not respond, or a gauge is missing from its metrics.
     pub async fn sample(&self, context: &Arc<SoakContext>) -> Result<Sample, BenchError> {
         let mut caller = Caller::new(context, 1);
         let unavailable =
@@ -100,7 +101,7 @@ impl Sampler {
         let gauge = |name: &str| gauge(&metrics, name);
         Ok(Sample {
             seconds: self.start.elapsed().as_secs_f64(),
-            life: self.generation,
+            generation: self.generation,
             resident: resident_bytes(self.pid),
             descriptors: open_descriptors(self.pid),
             children: child_count(self.pid),

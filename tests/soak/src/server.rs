@@ -47,7 +47,7 @@ impl Server {
     /// Creates a server that is not running yet, and writes its configuration file.
     ///
     /// # Errors
-    /// When no port is free or the file cannot be written.
+    /// Fails if no port is free or the file cannot be written.
     pub fn configure(plan: &Plan) -> Result<Self, BenchError> {
         let address = free_address()?;
         let server = Self {
@@ -104,7 +104,7 @@ impl Server {
     /// Starts the process, and waits until it is ready.
     ///
     /// # Errors
-    /// When the process cannot be started, exits, or is not ready within 30 seconds.
+    /// Fails if the process cannot be started, exits, or is not ready within 30 seconds.
     pub async fn start(&mut self) -> Result<(), BenchError> {
         let log = OpenOptions::new().create(true).append(true).open(self.path("log"))?;
         let config = self.path("latimer.toml").display().to_string();
@@ -128,7 +128,7 @@ impl Server {
     /// violation. Returns at once if no process runs.
     ///
     /// # Errors
-    /// When the signal cannot be sent, or the process is still running after 30 seconds.
+    /// Fails if the signal cannot be sent, or the process is still running after 30 seconds.
     pub async fn stop(&mut self, mode: StopMode, context: &SoakContext) -> Result<(), BenchError> {
         let Some(mut process) = self.process.take() else { return Ok(()) };
         process.signal(match mode {
@@ -159,7 +159,7 @@ impl Server {
     /// justifies a warning, so every line is a violation.
     ///
     /// # Errors
-    /// When the log file cannot be read.
+    /// Fails if the log file cannot be read.
     pub fn log_lines(&self) -> Result<Vec<String>, BenchError> {
         Ok(fs::read_to_string(self.path("log"))?.lines().map(str::to_owned).collect())
     }

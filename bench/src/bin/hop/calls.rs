@@ -27,7 +27,8 @@ pub(crate) struct Row {
     /// CPU time of the agent per call, in microseconds.
     agent_cpu_micros: f64,
     p50_micros: f64,
-    others: f64,
+    #[serde(rename = "others")]
+    other_cpu_share: f64,
 }
 
 impl Bench {
@@ -64,11 +65,11 @@ impl Bench {
             per_second: result.per_second,
             hop_cpu_micros: result.server_cpu_micros,
             agent_cpu_micros: match hop.process {
-                Some(_) => result.behind_cpu_micros,
+                Some(_) => result.upstream_cpu_micros,
                 None => result.server_cpu_micros,
             },
             p50_micros: result.p50_micros,
-            others: result.others,
+            other_cpu_share: result.other_cpu_share,
         })
     }
 }
@@ -109,7 +110,7 @@ pub(crate) fn print(
                 format_thousands(median_of(route, |it| it.p50_micros)),
                 if_hop(format!("{:.1}", median_of(route, |it| it.hop_cpu_micros))),
                 median_of(route, |it| it.agent_cpu_micros),
-                median_of(route, |it| it.others),
+                median_of(route, |it| it.other_cpu_share),
             ));
         }
         let subject = format!("Cost of {} ({agent})", operation.name());

@@ -118,7 +118,9 @@ impl Bench {
 #[derive(Debug, Serialize)]
 struct Row {
     server: String,
-    floor: &'static str,
+    /// Name of the baseline that the server is compared with.
+    #[serde(rename = "floor")]
+    baseline: &'static str,
     operation: Operation,
     round: u32,
     #[serde(flatten)]
@@ -127,20 +129,26 @@ struct Row {
 
 impl Row {
     fn new(spec: &ServerSpec, operation: Operation, round: u32, outcome: LoadResult) -> Self {
-        Self { server: spec.name.clone(), floor: spec.baseline, operation, round, outcome }
+        Self { server: spec.name.clone(), baseline: spec.baseline, operation, round, outcome }
     }
 }
 
 impl std::fmt::Display for Row {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let LoadResult {
-            per_second, p99_micros, server_cpu_micros, load_busy, others, errors, ..
+            per_second,
+            p99_micros,
+            server_cpu_micros,
+            load_busy,
+            other_cpu_share,
+            errors,
+            ..
         } = self.outcome;
         let (round, name, server) = (self.round, self.operation.name(), &self.server);
         write!(
             out,
             "{round} {name:6} {server:24} {per_second:8.0}/s  p99 {p99_micros:7.0} us  \
-             cpu {server_cpu_micros:6.1} us  load {load_busy:.2}  others {others:.2}"
+             cpu {server_cpu_micros:6.1} us  load {load_busy:.2}  others {other_cpu_share:.2}"
         )?;
         match &self.outcome.first_error {
             Some(error) => write!(out, "  {errors} errors: {error}"),

@@ -102,8 +102,8 @@ fn print_goals(report: &mut Report, rows: &[Row]) {
 fn server_names(rows: &[Row], operation: Operation) -> Vec<(&str, &'static str)> {
     let mut names = Vec::new();
     for row in rows.iter().filter(|it| it.operation == operation) {
-        if !names.contains(&(row.server.as_str(), row.floor)) {
-            names.push((row.server.as_str(), row.floor));
+        if !names.contains(&(row.server.as_str(), row.baseline)) {
+            names.push((row.server.as_str(), row.baseline));
         }
     }
     names

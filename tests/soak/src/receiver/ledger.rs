@@ -42,7 +42,7 @@ pub struct DeliverySummary {
     /// Events among them that became dead letters and were not delivered by a replay.
     pub dead_letters: u64,
     /// Delivery attempts that the receiver failed on purpose.
-    pub refused: u64,
+    pub injected_failures: u64,
     /// Deliveries that were accepted more than once.
     pub repeated: u64,
     /// Chunks that were delivered after a later one.
@@ -67,8 +67,8 @@ impl DeliveryLedger {
         received.last_chunk = chunk;
     }
 
-    pub(super) fn record_refusal(&mut self) {
-        self.summary.refused += 1;
+    pub(super) fn record_injected_failure(&mut self) {
+        self.summary.injected_failures += 1;
     }
 
     pub(super) fn expect_events(&mut self, hook: String, task: String, events: usize) {

@@ -49,7 +49,7 @@ impl Receiver {
     /// Starts a receiver on a free loopback port.
     ///
     /// # Errors
-    /// When the port cannot be bound.
+    /// Fails if the port cannot be bound.
     pub async fn start() -> Result<Self, BenchError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -62,7 +62,7 @@ impl Receiver {
     /// Closes the listener and all connections, and listens again after `duration`.
     ///
     /// # Errors
-    /// When the port cannot be bound again.
+    /// Fails if the port cannot be bound again.
     pub async fn go_offline(&self, duration: Duration) -> Result<(), BenchError> {
         let mut tasks = self.tasks.lock().await;
         tasks.shutdown().await;
@@ -126,9 +126,9 @@ impl Shared {
             let status = match self.delivery_count.fetch_add(1, Ordering::Relaxed) % 30 {
                 7 | 8 => "500 Internal Server Error",
                 13 => "503 Service Unavailable",
-                17 => return self.ledger.lock().record_refusal(),
+                17 => return self.ledger.lock().record_injected_failure(),
                 23 => {
-                    self.ledger.lock().record_refusal();
+                    self.ledger.lock().record_injected_failure();
                     return sleep(STALL_DURATION).await;
                 }
                 _ => "200 OK",
@@ -136,7 +136,7 @@ impl Shared {
             // Recorded before the response: the server may report the result to a caller at once.
             match status {
                 "200 OK" => self.ledger.lock().record_delivery(delivery),
-                _ => self.ledger.lock().record_refusal(),
+                _ => self.ledger.lock().record_injected_failure(),
             }
             let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
             if socket.write_all(response.as_bytes()).await.is_err() {

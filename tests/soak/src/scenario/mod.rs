@@ -37,7 +37,7 @@ macro_rules! scenarios {
                 }
             }
 
-            /// Returns the name in the report and in `--errands`.
+            /// Returns the name in the report and in `--scenarios`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -48,7 +48,7 @@ macro_rules! scenarios {
             /// Runs the scenario once.
             ///
             /// # Errors
-            /// When a response is unexpected, or a server stop interrupts the scenario.
+            /// Fails if a response is unexpected, or a server stop interrupts the scenario.
             pub async fn run(self, caller: &mut Caller) -> ScenarioResult {
                 match self {
                     $(Self::$scenario => Box::pin($run(caller)).await,)+
