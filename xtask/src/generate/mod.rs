@@ -17,7 +17,7 @@ use protox::Compiler;
 
 mod stubs;
 
-use stubs::{Collector, Stub};
+use stubs::{Stub, StubCollector};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -80,30 +80,31 @@ type Files = BTreeMap<PathBuf, Vec<u8>>;
 pub(crate) fn run(mode: Mode) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pb");
     let target = root.join("src/generated");
-    let files = files(&root.join("proto"))?;
-    let stale = stale(&target, &files)?;
+    let files = generate_files(&root.join("proto"))?;
+    let stale = find_stale_files(&target, &files)?;
     match mode {
-        Mode::Write => write(&target, &files, &stale),
+        Mode::Write => write_stale_files(&target, &files, &stale),
         Mode::Check if stale.is_empty() => Ok(()),
-        Mode::Check => Err(report(&stale).into()),
+        Mode::Check => Err(format_stale_files(&stale).into()),
     }
 }
 
-fn files(protos: &Path) -> Result<Files> {
-    let set = compile(protos)?;
+/// Generates all files in memory.
+fn generate_files(protos: &Path) -> Result<Files> {
+    let set = compile_protos(protos)?;
     let mut files = Files::new();
     files.insert("descriptor.bin".into(), prost::Message::encode_to_vec(&without_comments(&set)));
     files.insert("descriptor.rs".into(), format!("{HEADER}{DESCRIPTOR}").into_bytes());
-    files.insert("mod.rs".into(), index().into_bytes());
+    files.insert("mod.rs".into(), generate_index().into_bytes());
 
-    let (messages, stubs) = rust(set)?;
+    let (messages, stubs) = generate_rust(set)?;
     for package in &PACKAGES {
         let code =
             messages.get(package.module).ok_or("prost generated no messages for a package")?;
         let mut text = format!("{HEADER}//! {}\n\n", package.docs);
         for stub in stubs.iter().filter(|stub| stub.package == package.name) {
-            text.push_str(&stub.declaration());
-            files.insert(Path::new(package.module).join(stub.file()), stub.text()?);
+            text.push_str(&stub.module_declaration());
+            files.insert(Path::new(package.module).join(stub.file_name()), stub.file_content()?);
         }
         text.push_str(code.strip_prefix(PROST_HEADER).unwrap_or(code));
         files.insert(Path::new(package.module).join("mod.rs"), text.into_bytes());
@@ -111,7 +112,8 @@ fn files(protos: &Path) -> Result<Files> {
     Ok(files)
 }
 
-fn compile(protos: &Path) -> Result<FileDescriptorSet> {
+/// Compiles the packages and their imports to descriptors.
+fn compile_protos(protos: &Path) -> Result<FileDescriptorSet> {
     let mut compiler = Compiler::new([protos])?;
     compiler.include_imports(true).include_source_info(true);
     compiler.open_files(PACKAGES.iter().flat_map(|package| package.files))?;
@@ -125,7 +127,8 @@ fn without_comments(set: &FileDescriptorSet) -> FileDescriptorSet {
     FileDescriptorSet { file: set.file.iter().map(strip).collect() }
 }
 
-fn index() -> String {
+/// Generates the module that declares the modules of all packages.
+fn generate_index() -> String {
     let mut text = format!("{HEADER}//! Generated modules, one per protobuf package.\n\n");
     text.push_str("#[cfg(feature = \"grpc\")]\npub(crate) mod descriptor;\n");
     for package in &PACKAGES {
@@ -134,9 +137,9 @@ fn index() -> String {
     text
 }
 
-/// Returns the code of the messages by module, and the stubs of all packages.
-fn rust(set: FileDescriptorSet) -> Result<(BTreeMap<String, String>, Vec<Stub>)> {
-    let stubs = Collector::default();
+/// Generates the code of the messages by module, and the stubs of all packages.
+fn generate_rust(set: FileDescriptorSet) -> Result<(BTreeMap<String, String>, Vec<Stub>)> {
+    let stubs = StubCollector::default();
     let mut config = Config::new();
     config
         .bytes(["."])
@@ -159,8 +162,8 @@ fn rust(set: FileDescriptorSet) -> Result<(BTreeMap<String, String>, Vec<Stub>)>
     Ok((messages, stubs.take()))
 }
 
-/// Returns paths below `target` whose file is missing, outdated or no longer generated.
-fn stale(target: &Path, files: &Files) -> Result<BTreeSet<PathBuf>> {
+/// Returns the paths below `target` whose file is missing, outdated or no longer generated.
+fn find_stale_files(target: &Path, files: &Files) -> Result<BTreeSet<PathBuf>> {
     let mut stale = BTreeSet::new();
     for (path, want) in files {
         match fs::read(target.join(path)) {
@@ -195,7 +198,8 @@ fn list_files(target: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn write(target: &Path, files: &Files, stale: &BTreeSet<PathBuf>) -> Result<()> {
+/// Writes the stale files, and removes those that are no longer generated.
+fn write_stale_files(target: &Path, files: &Files, stale: &BTreeSet<PathBuf>) -> Result<()> {
     for path in stale {
         let destination = target.join(path);
         let Some(content) = files.get(path) else {
@@ -210,7 +214,7 @@ fn write(target: &Path, files: &Files, stale: &BTreeSet<PathBuf>) -> Result<()> 
     Ok(())
 }
 
-fn report(stale: &BTreeSet<PathBuf>) -> String {
+fn format_stale_files(stale: &BTreeSet<PathBuf>) -> String {
     let mut text = String::new();
     for path in stale {
         text.push_str(&format!("stale: crates/pb/src/generated/{}\n", path.display()));

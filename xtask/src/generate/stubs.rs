@@ -9,18 +9,18 @@ use super::{HEADER, Result};
 /// Collects the stubs, so that they are not part of the files with messages. Clones share their
 /// content.
 #[derive(Clone, Default)]
-pub(super) struct Collector {
+pub(super) struct StubCollector {
     stubs: Rc<RefCell<Vec<Stub>>>,
 }
 
-impl Collector {
+impl StubCollector {
     /// Takes all collected stubs.
     pub(super) fn take(&self) -> Vec<Stub> {
         self.stubs.take()
     }
 }
 
-impl ServiceGenerator for Collector {
+impl ServiceGenerator for StubCollector {
     fn generate(&mut self, service: Service, _: &mut String) {
         for kind in [Kind::Client, Kind::Server] {
             let mut code = String::new();
@@ -41,18 +41,18 @@ pub(super) struct Stub {
 
 impl Stub {
     /// Returns the name of the stub's file, which is next to the file with the messages.
-    pub(super) fn file(&self) -> String {
+    pub(super) fn file_name(&self) -> String {
         format!("{}.rs", self.kind.module())
     }
 
     /// Returns the declaration of the stub's module.
-    pub(super) fn declaration(&self) -> String {
+    pub(super) fn module_declaration(&self) -> String {
         let (lints, module) = (self.kind.lints(), self.kind.module());
         format!("#[cfg(feature = \"grpc\")]\n{lints}pub mod {module};\n\n")
     }
 
     /// Returns the body of tonic's module as the content of a file.
-    pub(super) fn text(&self) -> Result<Vec<u8>> {
+    pub(super) fn file_content(&self) -> Result<Vec<u8>> {
         let (docs, remainder) =
             self.code.split_once("pub mod ").ok_or("tonic generated no module")?;
         let (_, body) =
