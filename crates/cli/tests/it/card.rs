@@ -67,7 +67,7 @@ fn changed_or_foreign_signatures_do_not_verify() {
         ("one.pem", "again.json", 1, "is unknown"),
         ("card.json", "signed.json", 2, "card.json: the key is malformed"),
         ("one.pem", "one.pem", 2, "one.pem: invalid JSON"),
-        ("nothing.pem", "signed.json", 2, "cannot read nothing.pem"),
+        ("missing.pem", "signed.json", 2, "cannot read missing.pem"),
     ] {
         let output = dir.run(&["card", "verify", "--key", key, card]);
         assert_eq!(output.code, Some(code), "{key} {card}: {}", output.stderr);

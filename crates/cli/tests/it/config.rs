@@ -26,7 +26,7 @@ fn each_config_error_is_printed_separately() {
 }
 
 #[test]
-fn founding_document_samples_pass_config_check() {
+fn design_document_samples_pass_config_check() {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../daemon/tests/samples");
     let dir = TestDir::new();
     for (name, warned) in [

@@ -61,7 +61,7 @@ fn readme_gateway_command_publishes_a_remote_agent() {
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
 }
 
-/// Calls printed in an early design document, for a server at the address used there.
+/// Calls printed in the design document, for a server at the address used there.
 const CALLS: [&str; 3] = [
     "curl http://localhost:8080/.well-known/agent-card.json",
     r#"curl -X POST http://localhost:8080/v1/rpc \
@@ -89,7 +89,7 @@ const CALLS: [&str; 3] = [
 ];
 
 #[test]
-fn founding_document_calls_work_as_printed() {
+fn design_document_calls_work_as_printed() {
     let dir = TestDir::new();
     let server = dir.serve(&["serve", "--listen", "127.0.0.1:0"]);
     let run = |command: &str| {

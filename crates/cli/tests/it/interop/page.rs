@@ -152,7 +152,7 @@ impl Notes {
 }
 
 #[test]
-fn section_replaces_the_one_with_its_title() {
+fn section_replaces_its_predecessor_by_title() {
     let section = PageSection {
         title: "Two",
         intro: "New.\n",

@@ -17,7 +17,7 @@ use crate::push::receiver::ReceiverMode;
 use fixture::Fixture;
 
 #[test]
-fn secrets_never_appear() {
+fn planted_secrets_are_absent_from_all_output() {
     for format in ["text", "json"] {
         let mut fixture = Fixture::new(format);
         let mut server = fixture.serve("first.log");
@@ -120,7 +120,7 @@ fn call_every_endpoint(fixture: &mut Fixture) {
             "GET /metrics",
             "GET /api/push/dead",
             "DELETE /api/push/dead/none",
-            "GET /nowhere",
+            "GET /unknown",
             "TRACE /a2a",
             "OPTIONS /a2a",
         ] {

@@ -5,7 +5,7 @@ mod cards;
 mod checks;
 mod peer;
 pub(super) mod process;
-mod refusals;
+mod rejections;
 mod sending;
 mod streaming;
 mod tasks;
@@ -136,7 +136,7 @@ operations! {
         push_delete "delete a webhook"
         push_send "send with a webhook: it is called with its token"
     }
-    "Errors" refusals {
+    "Errors" rejections {
         unknown_get "get an unknown task"
         unknown_cancel "cancel an unknown task"
         unknown_subscribe "subscribe to an unknown task"

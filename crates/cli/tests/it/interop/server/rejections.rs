@@ -79,7 +79,8 @@ pub(super) async fn no_parts(peer: &Peer<'_>) -> CheckResult {
 }
 
 pub(super) async fn page_token(peer: &Peer<'_>) -> CheckResult {
-    let request = ListTasksRequest { page_token: Some("nobody's".into()), ..Default::default() };
+    let request =
+        ListTasksRequest { page_token: Some("invalid-token".into()), ..Default::default() };
     peer.check_rejected(peer.client.list_tasks(request).await, &[ErrorKind::InvalidParams])
 }
 
