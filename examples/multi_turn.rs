@@ -14,7 +14,7 @@
 use latimer_server::{AgentFailure, Server, Turn};
 
 async fn book(turn: Turn) -> Result<(), AgentFailure> {
-    // The first message of the task; `None` if this is the first one.
+    // The history has the messages before this turn, so it is empty in the first one.
     let Some(request) = turn.history().first().map(|it| it.text()) else {
         turn.request_input("For how many people?").await?;
         return Ok(());
