@@ -103,6 +103,24 @@ fn embedding_guide_contains_the_example() {
 }
 
 #[test]
+fn decision_9_counts_the_rows_of_its_list() {
+    let decision = read_document("docs/adr/0009-plain-english-names.md");
+    let list = read_document("docs/adr/0009-rows.tsv");
+    for table in 0..=8 {
+        let table = format!("3.{table}");
+        let has_status = |line: &&str, status| {
+            let mut columns = line.split('\t');
+            columns.next() == Some(table.as_str()) && columns.nth(3) == Some(status)
+        };
+        let count = |status| list.lines().filter(|it| has_status(it, status)).count();
+        let (followed, deviated) = (count("followed"), count("deviated"));
+        let row = format!("| {} | {followed} | {deviated} |", followed + deviated);
+        let is_counted = |it: &str| it.starts_with(&format!("| {table} ")) && it.ends_with(&row);
+        assert!(decision.lines().any(is_counted), "{table}: {row}");
+    }
+}
+
+#[test]
 fn tests_items_and_files_named_in_documents_exist() {
     let sources = Sources::read();
     let (mut tests, mut items, mut files, mut missing) = (0, 0, 0, Vec::new());
