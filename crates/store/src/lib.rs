@@ -7,9 +7,9 @@
 //! | backend | use |
 //! | --- | --- |
 //! | [`MemoryStore`] | tests, and agents whose tasks may be lost |
-//! | `SqliteStore` (feature `sqlite`; needs a C compiler) | durable tasks of one process, in a single file |
+//! | `SqliteStore` (feature `sqlite`) | durable tasks of one process, in a single file |
 //!
-//! Every backend passes the suite in `conformance` (feature `conformance`).
+//! Every backend passes the suite in `conformance`.
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -17,6 +17,13 @@
 //! | `retention`, `error` | retention limits, store errors |
 //! | `memory`, `sqlite` | the backends |
 //! | `conformance` | the contract of [`TaskStore`] as executable rules |
+//!
+//! # Features
+//!
+//! No feature is enabled by default.
+//!
+//! - `sqlite`: adds `SqliteStore`. Requires a C compiler.
+//! - `conformance`: adds the module `conformance`, for tests of backends.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -93,9 +100,9 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// revision of the last event. The events are then as durable as the backend promises.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when the task is not at revision `append.expected`, which includes
-    /// creating a task that exists and extending one that does not. [`Error::Finished`] when the
-    /// task is terminal. [`Error::Full`] when the store is full and no finished task can be
+    /// Returns [`Error::Conflict`] if the task is not at revision `append.expected`, which includes
+    /// creating a task that exists and extending one that does not. Returns [`Error::Finished`] if
+    /// the task is terminal. Returns [`Error::Full`] if the store is full and no finished task can be
     /// evicted.
     async fn append(&self, append: Append) -> Result<Revision, Error>;
 

@@ -17,9 +17,9 @@ pub struct Retention {
     /// Maximum number of tasks. A new task evicts the one that finished first; if none has
     /// finished, the new task is rejected.
     pub max_tasks: u64,
-    /// Maximum number of contexts. Above it, the tasks that finished first are evicted until few
-    /// enough contexts have tasks. Unfinished tasks stay, so the limit can be exceeded. Zero
-    /// disables it.
+    /// Maximum number of contexts. Above it, the tasks that finished first are evicted until the
+    /// number of contexts is within the limit. Unfinished tasks are never evicted, so the limit can be
+    /// exceeded. Zero disables the limit.
     pub max_contexts: u64,
     /// Time after which a finished task is removed.
     pub max_age: Duration,

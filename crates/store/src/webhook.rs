@@ -86,8 +86,8 @@ pub enum AddWebhookOutcome {
 
 /// Storage of webhooks and dead letters. Removing a task removes its webhooks.
 ///
-/// A backend stores URLs and secrets of webhooks encrypted wherever others could read them, such as
-/// in a file.
+/// A backend encrypts the URLs and secrets of webhooks wherever it stores them outside the memory of
+/// the process, such as in a file.
 ///
 /// ```
 /// # use latimer_store::{MemoryStore, TaskStore};

@@ -88,7 +88,7 @@ pub(super) async fn append_at_wrong_revision_conflicts(fixture: &dyn StoreFixtur
     }
 }
 
-pub(super) async fn a_finished_task_never_changes(fixture: &dyn StoreFixture) {
+pub(super) async fn finished_task_rejects_appends(fixture: &dyn StoreFixture) {
     let store = fixture.open(UNLIMITED).await;
     for state in TaskState::ALL.into_iter().filter(|it| it.is_terminal()) {
         let mut script = Script::new(state.name());

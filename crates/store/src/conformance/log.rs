@@ -6,7 +6,7 @@ use super::StoreFixture;
 use super::script::{Script, UNLIMITED, append};
 use crate::TaskStore;
 
-pub(super) async fn a_log_is_read_in_pages(fixture: &dyn StoreFixture) {
+pub(super) async fn log_is_readable_in_pages(fixture: &dyn StoreFixture) {
     let store = fixture.open(UNLIMITED).await;
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;
@@ -41,7 +41,7 @@ pub(super) async fn log_of_missing_task_is_empty(fixture: &dyn StoreFixture) {
     }
 }
 
-pub(super) async fn a_long_log_is_read_to_its_end(fixture: &dyn StoreFixture) {
+pub(super) async fn long_log_is_read_completely(fixture: &dyn StoreFixture) {
     let store = fixture.open(UNLIMITED).await;
     let mut script = Script::new("t");
     append(&*store, script.create(1)).await;

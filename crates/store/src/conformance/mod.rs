@@ -76,7 +76,7 @@ pub trait StoreFixture: Send + Sync {
 /// Checks every rule, each with a new fixture.
 ///
 /// # Panics
-/// When the backend violates a rule.
+/// Panics if the backend violates a rule.
 pub async fn run<H: StoreFixture>(new_fixture: impl Fn() -> H) {
     for rule in RULES {
         rule.check(&new_fixture()).await;
@@ -97,7 +97,7 @@ impl Rule {
     /// Checks the rule with a new fixture.
     ///
     /// # Panics
-    /// When the backend violates the rule.
+    /// Panics if the backend violates the rule.
     pub async fn check(&self, fixture: &dyn StoreFixture) {
         let report = ReportOnPanic(self.name);
         (self.check)(fixture).await;
@@ -134,7 +134,7 @@ rules! {
         creating_existing_task_conflicts_in_full_store
         appending_to_missing_task_conflicts
         append_at_wrong_revision_conflicts
-        a_finished_task_never_changes
+        finished_task_rejects_appends
         rejected_append_has_no_effect
         exactly_one_concurrent_create_succeeds
         exactly_one_concurrent_append_succeeds
@@ -149,9 +149,9 @@ rules! {
         repeated_snapshot_event_replaces_task
     }
     log {
-        a_log_is_read_in_pages
+        log_is_readable_in_pages
         log_of_missing_task_is_empty
-        a_long_log_is_read_to_its_end
+        long_log_is_read_completely
         large_append_is_readable_in_pages
     }
     keys {

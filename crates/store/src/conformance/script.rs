@@ -1,4 +1,4 @@
-//! Test support: the expected state of a task, and the appends that lead to it.
+//! Test support: the expected state of a task, and the appends that produce it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     TaskHeader, TaskKey, TaskQuery, TaskStore,
 };
 
-/// Retention that no rule exceeds.
+/// Retention whose limits no rule exceeds.
 pub(super) const UNLIMITED: Retention = Retention::DEFAULT_DISK;
 
 /// Expected log of one task. Its methods return appends and update the expectation.

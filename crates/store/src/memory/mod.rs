@@ -57,8 +57,9 @@ const SHARDS: usize = 64;
 
 const BACKEND: &str = "memory";
 
-/// Reference to an entry of a hash table. Old entries are no longer in the processor's cache, so a
-/// lookup by key, whose strings are separate allocations, would take several times as long.
+/// Reference to an entry of a hash table. Looking up an old entry by its key instead would take
+/// several times as long, because the strings of the key are separate allocations outside the
+/// processor's cache.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct EntryRef {
     hash: u64,
@@ -118,8 +119,8 @@ impl MemoryStore {
         }
     }
 
-    /// Hashes owner and id of a task. The agent is left out, so that the tasks of all agents with
-    /// this owner and id can be found by one hash.
+    /// Hashes owner and id of a task without its agent, so that one hash finds the tasks of all agents
+    /// with this owner and id.
     fn hash(&self, owner: &str, id: &TaskId) -> u64 {
         self.tasks.hash(&(owner, id.as_str()))
     }

@@ -54,9 +54,9 @@ use crate::{
 
 const BACKEND: &str = "sqlite";
 
-/// Task store in a SQLite database: one file, and two more while it is open. When the first webhook
-/// is registered, a key file `*.key` is created, with which webhook configurations are encrypted.
-/// Without it only the webhooks are unreadable.
+/// Task store in a SQLite database: one file, and two more while it is open. The first registered
+/// webhook creates a key file `*.key`, which encrypts webhook configurations. If the key file is
+/// lost, only the webhooks are unreadable.
 ///
 /// Dropping the store completes all queued writes and truncates the write-ahead log, which takes
 /// about as long as a commit. Long reads use Tokio's blocking threads, so all methods require a
@@ -95,8 +95,8 @@ impl SqliteStore {
     /// start of a program.
     ///
     /// # Errors
-    /// When another process has the store open, the file is not a task store or has a newer schema,
-    /// or the file cannot be read or written.
+    /// Returns [`OpenError`] if another process has the store open, the file is not a task store or
+    /// has a newer schema, or the file cannot be read or written.
     pub fn open(path: impl AsRef<Path>, config: SqliteConfig) -> Result<Self, OpenError> {
         let SqliteConfig { durability, retention, holder } = config;
         let path = open::ensure_database_file(path.as_ref())?;
@@ -171,8 +171,7 @@ impl TaskStore for SqliteStore {
         self.readers.read(|db| reader::find_agents(db, owner, id))
     }
 
-    /// A task that cannot be read is listed with the data of its header only, so that it hides
-    /// neither itself nor other tasks.
+    /// An unreadable task does not fail the list: it is listed with the data of its header only.
     async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error> {
         let query = query.clone();
         self.readers.read_blocking(move |db| reader::list(db, &query)).await

@@ -1,7 +1,7 @@
 //! Sharded maps of the store and the server.
 //!
-//! Public only because `latimer-server` uses it, too; not part of the stable API of this crate. Not a
-//! separate crate, because everything that uses these maps depends on the store already.
+//! The module is public only for `latimer-server` and not part of the stable API of this crate. It is
+//! no separate crate, because every crate that uses these maps already depends on the store.
 
 mod sharded;
 

@@ -1,5 +1,5 @@
-//! Collections split over several mutexes, so that concurrent callers rarely contend and no single
-//! table grows large enough for its growth to be noticed.
+//! Collections split over several mutexes. Concurrent callers rarely contend for a mutex, and the
+//! growth of one small table delays a caller less than that of a large one.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,8 +11,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// `N` values of type `S`, each behind its own mutex and selected by a hash.
 ///
-/// For shards that are more than a map, or whose entries hold their own key. The caller hashes
-/// once, with [`Sharded::hash`], and uses the hash for both the shard and the table in it.
+/// Suits shards that are more than a map, or whose entries contain their own key. The caller hashes
+/// a key once, with [`Sharded::hash`], and uses the hash for the shard and for the table in it.
 #[derive(Debug)]
 pub struct Sharded<S, const N: usize> {
     hasher: DefaultHashBuilder,
@@ -44,10 +44,10 @@ impl<S, const N: usize> Sharded<S, N> {
     }
 }
 
-/// A hash map split over `N` mutexes.
+/// Hash map split over `N` mutexes.
 ///
-/// An operation hashes its key once and locks one shard. The caller bounds the number of entries,
-/// by [`EntryGuard::shard_len`] and [`EntryGuard::evict_min_by_key`] where nothing else does.
+/// An operation hashes its key once and locks one shard. The map has no size limit: a caller that
+/// needs one uses [`EntryGuard::shard_len`] and [`EntryGuard::evict_min_by_key`].
 pub struct ShardedMap<K, V, const N: usize>(Sharded<HashTable<(K, V)>, N>);
 
 impl<K, V, const N: usize> Default for ShardedMap<K, V, N> {
@@ -83,8 +83,8 @@ impl<K: Eq + Hash, V, const N: usize> ShardedMap<K, V, N> {
         self.0.lock_each().all(|it| it.is_empty())
     }
 
-    /// Removes every entry for which `keep` is false, and returns how many were removed. Locks each
-    /// shard in turn.
+    /// Removes every entry for which `keep` returns false, and returns the number of removed entries.
+    /// Locks each shard in turn.
     pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool) -> usize {
         let mut removed = 0;
         for mut shard in self.0.lock_each() {
@@ -95,7 +95,7 @@ impl<K: Eq + Hash, V, const N: usize> ShardedMap<K, V, N> {
         removed
     }
 
-    /// Releases memory that the present entries do not need. Locks each shard in turn.
+    /// Releases unused capacity. Locks each shard in turn.
     pub fn shrink_to_fit(&self) {
         for mut shard in self.0.lock_each() {
             shard.shrink_to_fit(|(key, _)| self.0.hash(key));
@@ -103,7 +103,7 @@ impl<K: Eq + Hash, V, const N: usize> ShardedMap<K, V, N> {
     }
 }
 
-/// The entry of one key, present or not. Holds the lock of its shard until it is dropped.
+/// Entry of one key, which may be vacant. Holds the lock of its shard until it is dropped.
 pub struct EntryGuard<'a, K, V, Q: ?Sized> {
     hasher: &'a DefaultHashBuilder,
     shard: MutexGuard<'a, HashTable<(K, V)>>,
@@ -133,8 +133,8 @@ where
         found.map(|(_, value)| value)
     }
 
-    /// Returns the value, after inserting what `new` returns if there was none. The key that `new`
-    /// returns must equal the key of this guard.
+    /// Returns the value. Inserts the entry that `new` creates if there is none; its key must equal the
+    /// key of this guard.
     pub fn get_or_insert_with(&mut self, new: impl FnOnce() -> (K, V)) -> &mut V {
         let (_, value) = self.table_entry().or_insert_with(new).into_mut();
         value
@@ -159,7 +159,8 @@ where
         self.remove_if(|_| true)
     }
 
-    /// Removes the value if `condition`, which may change it, holds for it, and returns it.
+    /// Removes and returns the value if `condition` returns true for it. `condition` may change the
+    /// value.
     pub fn remove_if(&mut self, condition: impl FnOnce(&mut V) -> bool) -> Option<V> {
         let is_it = |(key, _): &(K, V)| key.borrow() == self.key;
         let mut occupied = self.shard.find_entry(self.hash, is_it).ok()?;

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::fixtures::{chunk_append, create_append, key, open};
 
 /// Environment variable with the directory of the child's store.
-const DIRECTORY_VAR: &str = "LATIMER_TEST_FOLDER";
+const DIRECTORY_VAR: &str = "LATIMER_TEST_DIRECTORY";
 /// Environment variable with the durability of the child's store.
 const DURABILITY_VAR: &str = "LATIMER_TEST_DURABILITY";
 

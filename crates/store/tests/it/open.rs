@@ -101,7 +101,7 @@ fn foreign_file_is_rejected_and_unchanged() {
 }
 
 #[tokio::test]
-async fn an_empty_file_becomes_a_store() {
+async fn empty_file_is_initialized_as_store() {
     let directory = TempDir::new().unwrap();
     fs::write(directory.path().join("tasks.db"), "").unwrap();
     let store = open(directory.path(), Durability::Process);

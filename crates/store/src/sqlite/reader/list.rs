@@ -45,8 +45,8 @@ impl IndexEntry {
         })
     }
 
-    /// Loads the task. A task that cannot be read is listed with the columns of the index, so that
-    /// it hides neither itself nor other tasks; loading it reports the error.
+    /// Loads the task. An unreadable task does not fail the list: it is listed with the columns of the
+    /// index, and only loading it reports the error.
     fn load(self, db: &Connection) -> Result<Arc<Task>, Error> {
         match load_by_number(db, self.task_number) {
             Ok(Some(stored)) => Ok(stored.task),
@@ -82,7 +82,7 @@ fn find_entries(db: &Connection, query: &TaskQuery) -> Result<Vec<IndexEntry>, E
     while let Some(row) = rows.next().map_err(unavailable)? {
         match IndexEntry::read(row) {
             Ok(entry) => entries.push(entry),
-            // Cannot be listed because its id is lost.
+            // A task without a readable id cannot be listed.
             Err(RowError::Corrupt(_)) => {}
             Err(RowError::Database(error)) => return Err(unavailable(error)),
         }

@@ -55,7 +55,8 @@ pub(in crate::sqlite) fn load(db: &Connection, key: &TaskKey) -> Result<Option<L
     loaded.map_err(|error| error.into_store_error(&key.id))
 }
 
-/// Loads a task by its number. The error tells whether the task is corrupt or the database failed.
+/// Loads a task by its number. The error distinguishes a corrupt task from a failure of the
+/// database.
 pub(in crate::sqlite) fn load_by_number(
     db: &Connection,
     task_number: i64,

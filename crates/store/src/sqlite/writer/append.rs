@@ -44,7 +44,8 @@ impl PreparedAppend {
     /// Encodes an append.
     ///
     /// # Errors
-    /// When the append has no events, lacks the creation event, or is too large.
+    /// Returns [`Error::Unavailable`] if the append has no events, lacks the creation event, or is too
+    /// large.
     pub(in crate::sqlite) fn new(
         append: Append,
         webhook: Option<PreparedWebhook>,
@@ -100,7 +101,7 @@ impl PreparedAppend {
 
     fn create(&self, writer: &mut WriterState) -> rusqlite::Result<Result<Revision, Error>> {
         if writer.capacity.is_full() {
-            // A task that exists already must not evict another one.
+            // An append that fails because its task exists must not evict another task.
             if let Some(existing) = self.find_existing(writer)? {
                 return Ok(Err(self.conflict(existing.revision)));
             }

@@ -78,7 +78,7 @@ impl Writer {
     /// cancels the operation if it is not queued yet, and has no effect on it afterwards.
     ///
     /// # Errors
-    /// When the operation or its transaction fails.
+    /// Fails if the operation or its transaction fails, or if the writer thread has ended.
     pub(super) async fn run<W: WriteOp>(&self, op: W) -> Result<W::Output, Error> {
         let closed = || unavailable("the store is closed");
         let (reply_sender, reply_receiver) = oneshot::channel();
