@@ -4,7 +4,7 @@
 //! open connections from its own network position. A [`Guard`] decides which addresses may be
 //! connected to. An [`HttpClient`] enforces it in its connector: it resolves a host name once,
 //! checks all resulting addresses and connects to one of them. Pooled connections, redirects and
-//! HTTP/2 all use this connector, so there is no way around the guard.
+//! HTTP/2 all use this connector, so the guard checks every connection.
 //!
 //! Proxy settings of the environment are ignored.
 //!

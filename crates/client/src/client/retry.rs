@@ -29,7 +29,7 @@ pub struct RetryPolicy {
 }
 
 impl Default for RetryPolicy {
-    /// Three attempts, half a second apart.
+    /// Three attempts, with a backoff that starts at half a second and is at most five seconds.
     fn default() -> Self {
         Self {
             max_attempts: 3,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use latimer_protocol::{Artifact, ArtifactId, Part, StreamResponse};
 
-/// The text of each artifact so far, so that each chunk is emitted once.
+/// Text of each artifact that was already emitted, so that each chunk is emitted once.
 #[derive(Debug, Default)]
 pub(super) struct TextDeltas(HashMap<ArtifactId, String>);
 

@@ -1,4 +1,4 @@
-//! Options of clients take effect, or are an error with advice.
+//! Options of clients: each takes effect, or is an error that says what to change.
 
 use std::path::Path;
 

@@ -105,7 +105,7 @@ impl TaskFollower {
         }
     }
 
-    /// Returns the task as known so far.
+    /// Returns the task with all events received by now; `None` before the first one.
     #[must_use]
     pub fn task(&self) -> Option<&Task> {
         self.task.as_ref()

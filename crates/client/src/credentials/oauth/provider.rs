@@ -97,7 +97,7 @@ impl OAuthProvider {
     /// [`Error::NoCredentials`] if the server has no authorization endpoint, or if a card names a
     /// server that is not trusted. Without a secret, a server is trusted if its token and
     /// authorization endpoints have the same origin. Otherwise both origins must be among the
-    /// [trusted servers](OAuthClient::trusted_servers) of the client.
+    /// `trusted_servers` of the [client](OAuthClient).
     pub fn code_flow(&self, http: Http, client: OAuthClient) -> Result<CodeFlow, Error> {
         let login_url = self
             .authorization_url

@@ -57,7 +57,7 @@ fn provider_metadata(origin: &str, name: &str) -> Value {
     match name {
         "/thief" => token = "https://thief.example/token".into(),
         "/impostor" => issuer = "https://login.example".into(),
-        "/for-people" => grants = json!(["authorization_code"]),
+        "/login-only" => grants = json!(["authorization_code"]),
         _ => {}
     }
     json!({"issuer": issuer, "token_endpoint": token, "grant_types_supported": grants})
@@ -88,7 +88,7 @@ fn schemes() -> Value {
         "oidc": oidc("/login"),
         "oidc-thief": oidc("/thief"),
         "oidc-impostor": oidc("/impostor"),
-        "oidc-for-people": oidc("/for-people"),
+        "oidc-login-only": oidc("/login-only"),
     })
 }
 
@@ -137,7 +137,7 @@ async fn unsatisfiable_requirement_is_reported() {
         (json!([requirement(&["oidc-thief"])]), "is not trusted with the client secret"),
         (json!([requirement(&["undescribed"])]), "has no usable metadata"),
         (json!([requirement(&["oidc-impostor"])]), "has no usable metadata"),
-        (json!([requirement(&["oidc-for-people"])]), "log in as a user"),
+        (json!([requirement(&["oidc-login-only"])]), "log in as a user"),
     ] {
         let agent = agent_requiring(schemes(), requirements).await;
         let error = Client::builder(agent.url())

@@ -126,8 +126,19 @@ async fn granted_token_is_sent_only_to_its_origin() {
     let builder = || {
         Client::builder(agent.url()).guard_rules(allow_loopback()).credentials(credentials.clone())
     };
-    builder().connect().await.unwrap().send(user_message("to where the card leads")).await.unwrap();
-    builder().build().unwrap().send(user_message("to where the redirect leads")).await.unwrap_err();
+    builder()
+        .connect()
+        .await
+        .unwrap()
+        .send(user_message("to the interface of the card"))
+        .await
+        .unwrap();
+    builder()
+        .build()
+        .unwrap()
+        .send(user_message("to the target of the redirect"))
+        .await
+        .unwrap_err();
     assert!(
         agent.requests().iter().any(|it| it.full_text().contains("token-1")),
         "the token is sent to its own origin"
@@ -170,7 +181,7 @@ async fn token_error_text_is_sanitized() {
     assert!(agent.requests().is_empty(), "nothing is sent without a token");
 }
 
-/// Returns the parameters that the login page passes to the redirect.
+/// Sends the redirect of a login page with these parameters, as a browser does.
 pub(super) async fn send_redirect(url: &str, parameters: &[(&str, &str)]) {
     let mut target = Url::parse(url).unwrap();
     target.query_pairs_mut().extend_pairs(parameters);

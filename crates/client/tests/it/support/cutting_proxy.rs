@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// Forwards bytes in both directions until told to close.
+/// Forwards bytes in both directions until a test closes its connections.
 pub(crate) struct CuttingProxy {
     address: SocketAddr,
     cut: Arc<Notify>,

@@ -39,7 +39,7 @@ impl RecordedRequest {
     }
 }
 
-/// Bytes to send, and what becomes of the connection after them.
+/// Bytes to send, and the state of the connection after them.
 pub(crate) enum StubResponse {
     Close(String),
     Hang(String),
