@@ -84,7 +84,10 @@ async fn rejected_cancel_preserves_task_and_final_state() {
             let result = client.cancel_task(id.clone()).await;
             let Err(Error::Agent(error)) = result else { panic!("{result:?}") };
             assert_eq!(error.kind(), ErrorKind::TaskNotCancelable);
-            assert!(error.message().contains("the upstream agent rejected it"), "{error}");
+            assert!(
+                error.message().contains("the upstream agent rejected the cancellation"),
+                "{error}"
+            );
         }
         // Longer than the cancel grace.
         tokio::time::sleep(GRACE * 2).await;

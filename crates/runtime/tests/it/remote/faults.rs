@@ -99,20 +99,20 @@ async fn send_through_gateway(
 #[tokio::test]
 async fn invalid_response_returns_clear_error() {
     for (name, response, want) in [
-        ("page", (200, "text/html", "<html>Welcome</html>"), "not valid"),
-        ("500", (500, "text/html", "<h1>Oops</h1>"), "not valid"),
+        ("page", (200, "text/html", "<html>Welcome</html>"), "is invalid"),
+        ("500", (500, "text/html", "<h1>Oops</h1>"), "is invalid"),
         ("503", (503, "application/json", ""), "does not respond to the proxy in front of it"),
         (
             "502",
             (502, "text/html", "<h1>Bad Gateway</h1>"),
             "does not respond to the proxy in front of it",
         ),
-        ("nothing", (200, "application/json", ""), "not valid"),
-        ("garbage", (200, "application/json", "\u{0}\u{1}garbage"), "not valid"),
+        ("nothing", (200, "application/json", ""), "is invalid"),
+        ("garbage", (200, "application/json", "\u{0}\u{1}garbage"), "is invalid"),
         (
             "other",
             (200, "application/json", r#"{"jsonrpc":"2.0","id":1,"result":[]}"#),
-            "not valid",
+            "is invalid",
         ),
         (
             "unauthorized",

@@ -30,7 +30,7 @@ async fn gateway_starts_before_upstream_and_discovers_it() {
         panic!("no error")
     };
     assert_eq!(early.kind(), ErrorKind::Unavailable);
-    assert!(early.message().contains("not been found yet"), "{early}");
+    assert!(early.message().contains("not been discovered yet"), "{early}");
     assert!(early.retry_after_seconds().is_some());
 
     let demo = Server::new(DemoAgent::new_agent("demo")).bind(address).listen().await.unwrap();
