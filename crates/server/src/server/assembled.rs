@@ -92,7 +92,7 @@ impl AssembledServer {
         mount_behind(self.routes.clone(), Arc::clone(&self.frontend))
     }
 
-    /// Returns the service that answers calls; see [`ServerHandle::service`].
+    /// Returns the service that handles calls; see [`ServerHandle::service`].
     #[must_use]
     pub fn service(&self) -> Arc<dyn Service> {
         self.handle.service()
