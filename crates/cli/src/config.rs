@@ -53,9 +53,12 @@ pub(crate) fn hash_key() -> Result<(), CliError> {
     let read = io::stdin().lock().read_to_string(&mut input);
     read.map_err(|error| CliError::new(format!("cannot read the key: {error}")))?;
     let key = input.trim_end_matches(['\r', '\n']);
-    if key.is_empty() || key.trim() != key {
+    if key.is_empty() {
+        return Err(CliError::new("the key is empty").with_hint("pass it as standard input"));
+    }
+    if key.trim() != key {
         // HTTP strips spaces around a header value, so clients could not send such a key.
-        let error = CliError::new("the key is empty, or starts or ends with a space");
+        let error = CliError::new("the key starts or ends with a space");
         return Err(error.with_hint("remove the surrounding spaces"));
     }
     output::print(&latimer_daemon::hash_key(key))?;

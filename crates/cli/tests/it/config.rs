@@ -75,9 +75,16 @@ fn hash_key_prints_the_sha256_digest() {
             "{input:?}"
         );
     }
-    for input in [&b""[..], b"\n", b" abc", b"abc \n", b"\xff"] {
+    for (input, want) in [
+        (&b""[..], "the key is empty"),
+        (b"\n", "the key is empty"),
+        (b" abc", "hint: remove the surrounding spaces"),
+        (b"abc \n", "hint: remove the surrounding spaces"),
+        (b"\xff", "cannot read the key"),
+    ] {
         let output = dir.run_with_stdin(&["config", "hash-key"], input);
         assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{input:?}");
+        assert!(output.stderr.contains(want), "{input:?}: {}", output.stderr);
     }
 }
 
