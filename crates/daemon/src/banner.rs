@@ -16,7 +16,7 @@ pub struct Banner {
     pub disabled_reason: Option<&'static str>,
     /// Published agents; empty if A2A is not served.
     pub agents: Vec<PublishedAgent>,
-    /// Where tasks are stored.
+    /// Kind of the store, and its file if it has one.
     pub store: String,
     /// Number of tasks of ended processes that were claimed at startup.
     pub recovered_tasks: u64,

@@ -98,12 +98,13 @@ pub struct SoakResult {
     pub violation_count: u64,
 }
 
-/// Runs callers against a server process, stops and restarts it as [`STOPS`] says, and takes samples,
-/// each of which is passed to `sink` at once. Unexpected responses end up in the result.
+/// Runs callers against a server process, stops and restarts it at the times in [`STOPS`], and takes
+/// samples, each of which is passed to `sink` at once. Unexpected responses become violations in the
+/// result.
 ///
 /// # Errors
-/// Fails if the server or the webhook receiver cannot be started, the server does not restart, or `sink`
-/// fails.
+/// Fails if the server or the webhook receiver cannot be started, the server does not restart, or
+/// `sink` fails.
 pub async fn run(plan: &Plan, sink: SampleSink<'_>) -> Result<SoakResult, BenchError> {
     let mut random = Random::new(plan.seed);
     let mut server = Server::configure(plan)?;

@@ -28,12 +28,12 @@ fn signing_dir() -> TestDir {
     dir
 }
 
-/// Returns standard output that no data fits in.
+/// Returns a device that fails every write, like a full disk.
 fn full_device() -> Stdio {
     OpenOptions::new().write(true).open("/dev/full").unwrap().into()
 }
 
-/// Returns standard output whose reader has closed the pipe.
+/// Returns the write end of a pipe whose read end is closed.
 fn closed_pipe() -> Stdio {
     let (reader, writer) = pipe().unwrap();
     drop(reader);

@@ -14,7 +14,7 @@ pub struct Diagnostic {
     pub provenance: Provenance,
     /// Description of the problem.
     pub message: String,
-    /// How to fix it.
+    /// Proposed fix.
     pub hint: Option<String>,
 }
 

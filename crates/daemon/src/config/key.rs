@@ -100,7 +100,8 @@ pub(crate) enum KeyKind {
     NamedTables(&'static SectionSpec),
 }
 
-/// How a value is parsed from an environment variable, and whether it is displayed.
+/// Kind of value. Determines how an environment variable is parsed, and whether the value is
+/// displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueKind {
     /// A string, taken literally.

@@ -38,7 +38,7 @@ pub struct Config {
     pub agents: Vec<AgentConfig>,
     /// MCP servers.
     pub mcp_servers: Vec<McpServer>,
-    /// Where tasks are stored, and for how long.
+    /// Location and retention of tasks.
     pub store: StoreConfig,
     /// Keys that sign cards and webhook deliveries; nothing is signed if unset.
     pub signing: Option<SigningConfig>,
@@ -71,7 +71,7 @@ pub struct AuthConfig {
     pub certificates: Option<CertificateAuth>,
 }
 
-/// Whether A2A is served.
+/// Whether A2A is served, and the response to calls if it is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServingMode {
     /// A2A is served.
@@ -82,17 +82,17 @@ pub enum ServingMode {
     NotConfigured,
 }
 
-/// Where tasks are stored, and for how long.
+/// Location and retention of tasks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// Where tasks are stored.
+    /// Location of stored tasks.
     pub location: StoreLocation,
     /// Limits on stored tasks.
     pub retention: Retention,
 }
 
-/// Where tasks are stored.
+/// Location of stored tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreLocation {
@@ -123,7 +123,7 @@ pub struct SigningConfig {
 pub struct LogConfig {
     /// Minimum level, globally or per module.
     pub filter: String,
-    /// Whether lines are JSON and not text.
+    /// Whether lines are JSON instead of text.
     pub json: bool,
 }
 
@@ -133,9 +133,9 @@ pub struct LogConfig {
 pub struct RemoteAgentConfig {
     /// Name of the agent in the log.
     pub name: String,
-    /// Description that replaces that of its card.
+    /// Description that replaces the one in its card.
     pub description: Option<String>,
-    /// How to call it.
+    /// URL of the agent, and settings for calls to it.
     pub upstream: Upstream,
 }
 
@@ -145,7 +145,7 @@ pub struct RemoteAgentConfig {
 pub struct McpServer {
     /// Name of the server.
     pub name: String,
-    /// How to connect to it.
+    /// Connection to the server.
     pub transport: McpTransport,
     /// Time allowed for one request.
     pub timeout: Duration,
@@ -155,7 +155,7 @@ pub struct McpServer {
     pub inherit_home: bool,
 }
 
-/// How to connect to an MCP server.
+/// Connection to an MCP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum McpTransport {
@@ -164,12 +164,12 @@ pub enum McpTransport {
         /// Program and arguments.
         command: Vec<String>,
     },
-    /// A URL, with the older protocol of server-sent events.
+    /// HTTP with server-sent events, which preceded streamable HTTP.
     Sse {
         /// URL of the server.
         url: String,
     },
-    /// A URL.
+    /// Streamable HTTP.
     Http {
         /// URL of the server.
         url: String,

@@ -173,6 +173,10 @@ fn errors_name_the_line_and_suggest_keys() {
             "latimer.toml:1: `primary_agent`: no agent is named \"b\"\n  hint: configured agents: a",
         ),
         (
+            "[[agents]]\nname = \"a\"\nkind = \"echo\"\n[[agents]]\nname = \"a\"\nkind = \"echo\"",
+            "latimer.toml:5: there are two agents named \"a\"\n  hint: rename one of them",
+        ),
+        (
             "[a2a]\nlisten_path = \"a2a\"",
             "latimer.toml:2: `a2a.listen_path`: \"a2a\" is not a plain path\n  hint: use the form \"/a2a\"",
         ),

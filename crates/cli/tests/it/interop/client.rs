@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 use super::sdk::{Binding, CheckOutcome, Language};
 use super::workspace_root;
 
-/// Sufficient on a slow machine; a client reports a check that hangs much earlier.
+/// Time allowed for all checks of a client, sufficient on a slow machine. A client reports a check
+/// that hangs much earlier.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Client program of an SDK, with the bindings that the SDK supports.

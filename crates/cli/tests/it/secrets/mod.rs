@@ -1,7 +1,8 @@
 //! Secrets never appear in logs at any level, errors, responses, files or command output.
 //!
 //! The tests plant a secret in every input that accepts one, valid or not, and search all output
-//! for it. The only exception: the caller that registered a webhook can read its secrets back.
+//! for it. Exception: a response may return the secrets of a webhook to the caller that registered
+//! it.
 
 mod bad_requests;
 mod fixture;

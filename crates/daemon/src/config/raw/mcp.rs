@@ -41,9 +41,9 @@ choice! {
     pub(crate) TransportKind: "`stdio`, `sse` or `http`" {
         /// A program.
         Stdio,
-        /// A URL, with the older protocol of server-sent events.
+        /// HTTP with server-sent events, which preceded streamable HTTP.
         Sse,
-        /// A URL.
+        /// Streamable HTTP.
         Http,
     }
 }

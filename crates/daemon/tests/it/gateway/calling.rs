@@ -1,4 +1,4 @@
-//! Which URL of a remote agent is called, and where credentials are sent.
+//! The URL at which a remote agent is called, and the origins that receive credentials.
 
 use std::net::SocketAddr;
 

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use crate::fixture::ConfigFixture;
 use recorder::Recorder;
 
-/// Longer than any step takes, even on a busy machine.
+/// Time allowed for one step, sufficient on a busy machine.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 struct SigningKeys {
