@@ -30,21 +30,22 @@ const fn bad_request(
 const RPC: &str = "POST /a2a HTTP/1.1\r\nA2A-Version: 1.0\r\n";
 const RPC_V0_3: &str = "POST /a2a HTTP/1.1\r\n";
 const REST: &str = "POST /a2a/message:send HTTP/1.1\r\nA2A-Version: 1.0\r\n";
-const GET_TASK: &str = "GET /a2a/tasks/nobody HTTP/1.1\r\nA2A-Version: 1.0\r\n";
-const CANCEL: &str = "POST /a2a/tasks/nobody:cancel HTTP/1.1\r\nA2A-Version: 1.0\r\n";
+const GET_TASK: &str = "GET /a2a/tasks/unknown-task HTTP/1.1\r\nA2A-Version: 1.0\r\n";
+const CANCEL: &str = "POST /a2a/tasks/unknown-task:cancel HTTP/1.1\r\nA2A-Version: 1.0\r\n";
 const LIST: &str = "GET /a2a/tasks?pageToken=x HTTP/1.1\r\nA2A-Version: 1.0\r\n";
 const UNKNOWN_PATH: &str = "GET /a2a/nowhere HTTP/1.1\r\nA2A-Version: 1.0\r\n";
 const UNKNOWN_VERSION: &str = "POST /a2a HTTP/1.1\r\nA2A-Version: 9.9\r\n";
 const NOT_HTTP: &str = "\u{16}\u{3}\u{1}\r\n";
 
-const GET_BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"nobody"}}"#;
+const GET_BODY: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"unknown-task"}}"#;
 const GET_BODY_V0_3: &str =
-    r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"nobody"}}"#;
+    r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"unknown-task"}}"#;
 const EMPTY_PARAMS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}"#;
 const EMPTY_PARAMS_V0_3: &str = r#"{"jsonrpc":"2.0","id":1,"method":"message/send","params":{}}"#;
 const UNKNOWN_METHOD: &str = r#"{"jsonrpc":"2.0","id":1,"method":"Juggle","params":{}}"#;
 const UNKNOWN_TASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":
-    {"messageId":"m","taskId":"nobody","role":"ROLE_USER","parts":[{"text":"hello"}]}}}"#;
+    {"messageId":"m","taskId":"unknown-task","role":"ROLE_USER","parts":[{"text":"hello"}]}}}"#;
 
 const ALL: &[BadRequest] = &[
     bad_request(RPC, "{ to be", " 200 ", "-32700"),
