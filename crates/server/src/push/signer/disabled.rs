@@ -8,7 +8,7 @@ use crate::signing::Keyring;
 
 /// Signer that adds no signature.
 #[derive(Debug, Default)]
-pub(super) struct Signer;
+pub(super) struct Signer {}
 
 impl WebhookDispatcher {
     pub(crate) fn with_signer(self, _: Keyring, _: impl Into<String>) -> Self {

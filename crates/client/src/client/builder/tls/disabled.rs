@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// TLS options of a client: none without the feature `tls`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TlsOptions;
+pub(super) struct TlsOptions {}
 
 impl TlsOptions {
     pub(super) fn certificate_origin(&self, _: &ClientBuilder) -> Result<Option<String>, Error> {
