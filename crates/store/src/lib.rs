@@ -123,7 +123,7 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     async fn find_agents(&self, owner: &str, id: &TaskId) -> Result<Vec<Arc<str>>, Error>;
 
     /// Returns a page of the tasks that match a query, sorted by status time, id and agent, all
-    /// descending.
+    /// descending. Held tasks match no query.
     async fn list(&self, query: &TaskQuery) -> Result<TaskPage, Error>;
 
     /// Returns the outcome of an earlier message with this key, unless its record has expired at
@@ -142,7 +142,20 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
         reply: &Message,
     ) -> Result<(), Error>;
 
-    /// Claims up to `limit` tasks whose process ended with work queued or running, in creation
+    /// Removes a held task with its webhooks, because its agent replied with a message or rejected
+    /// the request. Records `reply` as the outcome of the message in the same transaction; without
+    /// a reply, the message has no outcome.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when the task is not held or not at revision `expected`.
+    async fn retract(
+        &self,
+        key: &TaskKey,
+        expected: Revision,
+        reply: Option<(IdempotencyRecord, &Message)>,
+    ) -> Result<(), Error>;
+
+    /// Claims up to `limit` tasks whose process ended with pending work, in creation
     /// order. Claimed tasks belong to this process. Returns an empty list when none are left.
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, Error>;
 

@@ -92,6 +92,11 @@ pub enum PendingWork {
     Queued,
     /// The process that wrote the header is running a turn.
     Running,
+    /// A turn is running or waiting, and its agent may still reply with a message instead of the
+    /// task. The task is *held*: no list contains it, and [`TaskStore::retract`] can remove it.
+    ///
+    /// [`TaskStore::retract`]: crate::TaskStore::retract
+    Held,
 }
 
 /// A loaded task.

@@ -103,7 +103,11 @@ pub(super) async fn evicting_task_removes_its_idempotency_record(fixture: &dyn S
     assert_eq!(find_outcome(&*store, 1, 3).await, None, "its task was evicted");
 }
 
-async fn find_outcome(store: &dyn TaskStore, number: u8, now: i64) -> Option<PriorOutcome> {
+pub(super) async fn find_outcome(
+    store: &dyn TaskStore,
+    number: u8,
+    now: i64,
+) -> Option<PriorOutcome> {
     store
         .find_prior_outcome(&idempotency_record(number, 0).key, time(now))
         .await

@@ -31,6 +31,7 @@
 //! | `append` | compare-and-append, atomicity and concurrent writers |
 //! | `load`, `log`, `list` | loading tasks, reading logs and lists |
 //! | `keys`, `encoding` | identity of tasks, round trips of values |
+//! | `held` | tasks that their agent may replace by a message |
 //! | `idempotency` | idempotency records |
 //! | `retention` | eviction and sweeps |
 //! | `webhook` | webhooks and dead letters |
@@ -41,6 +42,7 @@
 
 mod append;
 mod encoding;
+mod held;
 mod idempotency;
 mod keys;
 mod list;
@@ -174,6 +176,16 @@ rules! {
         idempotency_record_expires
         latest_idempotency_record_wins
         evicting_task_removes_its_idempotency_record
+    }
+    held {
+        held_task_is_loaded_but_not_listed
+        held_task_becomes_visible_with_an_append
+        retraction_removes_task_and_records_reply
+        retraction_without_reply_leaves_no_outcome
+        only_a_held_task_at_its_revision_can_be_retracted
+        webhook_of_held_task_is_inactive
+        held_task_is_claimed_after_restart
+        retraction_survives_restart
     }
     retention {
         store_reports_its_retention

@@ -59,6 +59,14 @@ impl Script {
         self.append_events(vec![self.created_event(at)])
     }
 
+    /// Returns an append that creates the task as a held one.
+    pub(super) fn create_held(&mut self, at: i64) -> Append {
+        let mut append = self.create(at);
+        self.header.pending_work = PendingWork::Held;
+        append.header.pending_work = PendingWork::Held;
+        append
+    }
+
     /// Returns an append that creates and completes the task.
     pub(super) fn create_finished(&mut self, at: i64) -> Append {
         self.append_events(vec![

@@ -16,7 +16,7 @@ fn id(name: &str) -> PushConfigId {
     PushConfigId::new(name).expect("a valid id")
 }
 
-fn webhook(task: &TaskKey, name: &str, cursor: u64) -> Webhook {
+pub(super) fn webhook(task: &TaskKey, name: &str, cursor: u64) -> Webhook {
     let authentication = AuthenticationInfo {
         scheme: "Bearer".to_owned(),
         credentials: Some(Secret::new(format!("credentials of {name}"))),
@@ -78,7 +78,7 @@ async fn assert_webhooks(store: &dyn TaskStore, task: &TaskKey, want: &[Webhook]
     }
 }
 
-async fn active_webhooks(store: &dyn TaskStore) -> Vec<(TaskKey, PushConfigId)> {
+pub(super) async fn active_webhooks(store: &dyn TaskStore) -> Vec<(TaskKey, PushConfigId)> {
     let mut active = store.webhooks().list_active().await.expect("read succeeds");
     active.sort();
     active

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use latimer_protocol::ContextId;
 
-use super::{EntryRef, MemoryStore};
+use super::{EntryRef, MemoryStore, TaskEntry};
 use crate::{Error, TaskKey};
 
 /// Context of an owner and agent, with its number of tasks.
@@ -97,6 +97,11 @@ impl MemoryStore {
             Ok(entry) => entry.remove().0,
             Err(_) => return,
         };
+        self.forget(removed);
+    }
+
+    /// Updates counts and idempotency records after the removal of an entry.
+    pub(super) fn forget(&self, removed: TaskEntry) {
         self.task_count.fetch_sub(1, Ordering::Relaxed);
         if let Some(context_entry) = removed.context_entry {
             self.remove_from_context(context_entry);

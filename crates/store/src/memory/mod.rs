@@ -25,8 +25,9 @@ use self::eviction::ContextEntry;
 use self::webhooks::TaskWebhooks;
 use crate::sync::{Sharded, ShardedMap};
 use crate::{
-    Append, Error, IdempotencyKey, IdempotencyRecord, ListCursor, LoggedEvent, PriorOutcome,
-    Retention, StoredTask, TaskHeader, TaskKey, TaskPage, TaskQuery, TaskStore, WebhookStore,
+    Append, Error, IdempotencyKey, IdempotencyRecord, ListCursor, LoggedEvent, PendingWork,
+    PriorOutcome, Retention, StoredTask, TaskHeader, TaskKey, TaskPage, TaskQuery, TaskStore,
+    WebhookStore,
 };
 
 /// Task store in memory, bounded by its [`Retention`]. Tasks are lost when the process ends.
@@ -324,6 +325,28 @@ impl TaskStore for MemoryStore {
         Ok(())
     }
 
+    async fn retract(
+        &self,
+        key: &TaskKey,
+        expected: Revision,
+        reply: Option<(IdempotencyRecord, &Message)>,
+    ) -> Result<(), Error> {
+        let hash = self.hash(&key.owner, &key.id);
+        let conflict = |found| Error::Conflict { task: key.id.clone(), expected, found };
+        let removed = match self.tasks.lock(hash).find_entry(hash, |it| it.key == *key) {
+            Ok(entry) if entry.get().is_held() && entry.get().revision == expected => {
+                entry.remove().0
+            }
+            Ok(entry) => return Err(conflict(entry.get().revision)),
+            Err(_) => return Err(conflict(Revision::START)),
+        };
+        self.forget(removed);
+        match reply {
+            Some((record, reply)) => self.record_direct_reply(record, reply).await,
+            None => Ok(()),
+        }
+    }
+
     /// Returns an empty list: the tasks of an ended process are lost.
     async fn claim_abandoned(&self, _limit: usize) -> Result<Vec<StoredTask>, Error> {
         Ok(Vec::new())
@@ -373,6 +396,10 @@ impl TaskEntry {
         folded
     }
 
+    fn is_held(&self) -> bool {
+        self.header.pending_work == PendingWork::Held
+    }
+
     fn to_stored_task(&self) -> StoredTask {
         StoredTask {
             key: self.key.clone(),
@@ -394,6 +421,7 @@ impl TaskEntry {
     fn matches(&self, query: &TaskQuery) -> bool {
         let Self { key, header, .. } = self;
         key.owner == query.owner
+            && !self.is_held()
             && query.agent.as_ref().is_none_or(|it| key.agent == *it)
             && !query.excluded_agents.contains(&key.agent)
             && query.context.as_ref().is_none_or(|it| header.context == *it)

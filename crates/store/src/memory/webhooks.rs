@@ -115,6 +115,9 @@ impl WebhookStore for MemoryStore {
     async fn list_active(&self) -> Result<Vec<(TaskKey, PushConfigId)>, Error> {
         let mut active = Vec::new();
         self.for_each_with_webhooks(|task, entry, webhooks| {
+            if entry.is_held() {
+                return;
+            }
             let is_terminal = entry.header.state.is_terminal();
             let active_webhooks = webhooks
                 .all

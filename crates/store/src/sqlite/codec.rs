@@ -217,8 +217,15 @@ pub(super) fn read_header(row: &Row<'_>, from: usize) -> Result<TaskHeader, RowE
     })
 }
 
+/// Returns the stored number of a task's state: negative if the task is held, so that lists skip it
+/// by their index alone.
+pub(super) fn state_number(header: &TaskHeader) -> i64 {
+    let number = i64::from(header.state.number());
+    if header.pending_work == PendingWork::Held { -number } else { number }
+}
+
 pub(super) fn read_state(number: i64) -> Result<TaskState, RowError> {
-    TaskState::from_number(number)
+    TaskState::from_number(number.abs())
         .ok_or_else(|| RowError::corrupt(format!("unknown state {number}")))
 }
 
@@ -244,11 +251,12 @@ pub(super) fn pending_work_number(work: PendingWork) -> i64 {
         PendingWork::None => 0,
         PendingWork::Queued => 1,
         PendingWork::Running => 2,
+        PendingWork::Held => 3,
     }
 }
 
 fn read_pending_work(number: i64) -> Result<PendingWork, RowError> {
-    let kinds = [PendingWork::None, PendingWork::Queued, PendingWork::Running];
+    let kinds = [PendingWork::None, PendingWork::Queued, PendingWork::Running, PendingWork::Held];
     let kind = kinds.into_iter().find(|it| pending_work_number(*it) == number);
     kind.ok_or_else(|| RowError::corrupt(format!("unknown pending work {number}")))
 }

@@ -46,7 +46,9 @@ pub use self::lock::LockHolder;
 pub use self::open::OpenError;
 use self::reader::{LoadedTask, ReaderPool};
 use self::seal::Seal;
-use self::writer::{ClaimAbandoned, PreparedAppend, PreparedReply, Sweep, Writer, WriterState};
+use self::writer::{
+    ClaimAbandoned, PreparedAppend, PreparedReply, Retract, Sweep, Writer, WriterState,
+};
 use crate::{
     Append, Error, IdempotencyKey, IdempotencyRecord, LoggedEvent, PriorOutcome, Retention,
     StoredTask, TaskKey, TaskPage, TaskQuery, TaskStore, WebhookStore,
@@ -202,6 +204,15 @@ impl TaskStore for SqliteStore {
         reply: &Message,
     ) -> Result<(), Error> {
         self.writer.run(PreparedReply::new(record, reply)?).await
+    }
+
+    async fn retract(
+        &self,
+        key: &TaskKey,
+        expected: Revision,
+        reply: Option<(IdempotencyRecord, &Message)>,
+    ) -> Result<(), Error> {
+        self.writer.run(Retract::new(key, expected, reply)?).await
     }
 
     /// Tasks that cannot be read are claimed but not returned, so they stay unchanged.

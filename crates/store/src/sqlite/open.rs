@@ -68,11 +68,12 @@ pub enum OpenError {
 const APPLICATION_ID: i64 = 0x4c61_746d;
 
 /// Migrations to each schema version, in order. A released migration must never change.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_webhooks.sql"),
     include_str!("migrations/0003_shorter_order.sql"),
     include_str!("migrations/0004_notes.sql"),
+    include_str!("migrations/0005_held_tasks.sql"),
 ];
 
 /// Current schema version.

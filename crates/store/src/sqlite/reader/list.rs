@@ -122,8 +122,10 @@ impl Filter {
         if let Some(context) = context {
             filter.add(" AND context = ?", context.to_string());
         }
-        if let Some(state) = state {
-            filter.add(" AND state = ?", i64::from(state.number()));
+        match state {
+            Some(state) => filter.add(" AND state = ?", i64::from(state.number())),
+            // Held tasks have negative numbers.
+            None => filter.sql.push_str(" AND state >= 0"),
         }
         filter
     }

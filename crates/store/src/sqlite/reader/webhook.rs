@@ -42,12 +42,14 @@ pub(in crate::sqlite) fn webhook(
         .map_err(|it| it.into_store_error(id))
 }
 
-/// Returns the webhooks whose task is not terminal or has events after the cursor.
+/// Returns the webhooks whose task is not terminal or has events after the cursor. Those of held
+/// tasks are not active.
 pub(in crate::sqlite) fn active_webhooks(
     db: &Connection,
 ) -> Result<Vec<(TaskKey, PushConfigId)>, Error> {
     let select = "SELECT t.caller, t.agent, t.id, w.id, t.state, w.seen < t.revision
-         FROM webhooks w JOIN tasks t ON t.number = w.task ORDER BY w.number";
+         FROM webhooks w JOIN tasks t ON t.number = w.task
+         WHERE t.state >= 0 ORDER BY w.number";
     let read = |row: &Row<'_>| {
         let state: TaskState = codec::read_state(row.get(4)?)?;
         let active = !state.is_terminal() || row.get(5)?;

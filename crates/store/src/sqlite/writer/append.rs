@@ -277,14 +277,12 @@ impl WriteOp for PreparedAppend {
 
 /// Returns the integer columns of a header in order: state, work, epoch, time, dialect.
 fn header_columns(header: &TaskHeader, epoch: i64) -> [i64; 5] {
-    let TaskHeader { context: _, state, status_changed_at, created_in, pending_work, note: _ } =
-        header;
     [
-        state.number().into(),
-        codec::pending_work_number(*pending_work),
+        codec::state_number(header),
+        codec::pending_work_number(header.pending_work),
         epoch,
-        status_changed_at.as_millis(),
-        codec::dialect_number(*created_in),
+        header.status_changed_at.as_millis(),
+        codec::dialect_number(header.created_in),
     ]
 }
 

@@ -225,13 +225,18 @@ impl WriterState {
         &mut self,
         candidate: EvictionCandidate,
     ) -> rusqlite::Result<bool> {
-        let Self { connection, capacity, finished_cache, .. } = self;
-        capacity.candidates.pop_front();
+        self.capacity.candidates.pop_front();
         if let Some(rowid) = candidate.exhausted_row {
-            connection.prepare_cached("DELETE FROM finished WHERE place = ?1")?.execute([rowid])?;
+            let delete = "DELETE FROM finished WHERE place = ?1";
+            self.connection.prepare_cached(delete)?.execute([rowid])?;
             return Ok(false);
         }
-        let task_number = candidate.finished.task_number;
+        self.remove_task(candidate.finished.task_number)
+    }
+
+    /// Removes a task with all its data. Returns `false` if there is no such task.
+    pub(super) fn remove_task(&mut self, task_number: i64) -> rusqlite::Result<bool> {
+        let Self { connection, capacity, finished_cache, .. } = self;
         let find = "SELECT revision, format IS NULL, caller, agent, id, context FROM tasks
              WHERE number = ?1";
         let mut find = connection.prepare_cached(find)?;

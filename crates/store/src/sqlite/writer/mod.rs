@@ -7,7 +7,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `write_queue` | queued operations and the notification of their callers |
-//! | `append`, `claim`, `sweep`, `webhook` | write operations |
+//! | `append`, `claim`, `retract`, `sweep`, `webhook` | write operations |
 //! | `idempotency` | idempotency records: storage, expiry and limit |
 //! | `capacity` | task counts and eviction order |
 //! | `checkpoint` | transfer of the write-ahead log into the database |
@@ -17,6 +17,7 @@ mod capacity;
 mod checkpoint;
 mod claim;
 mod idempotency;
+mod retract;
 mod sweep;
 mod webhook;
 mod write_queue;
@@ -43,6 +44,7 @@ use crate::{BoxError, Error, Retention};
 pub(super) use self::append::PreparedAppend;
 pub(super) use self::claim::ClaimAbandoned;
 pub(super) use self::idempotency::PreparedReply;
+pub(super) use self::retract::Retract;
 pub(super) use self::sweep::Sweep;
 pub(super) use self::webhook::{
     AddWebhook, AdvanceWebhook, PreparedWebhook, RemoveDeadLetter, RemoveWebhook,
