@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use latimer_protocol::Message;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::Directive;
+use tracing::warn;
 
 use crate::auth::Access;
 use crate::card_handle::CardHandle;
@@ -38,6 +40,8 @@ pub struct Agent {
     policy: Policy,
     access: Access,
     has_swarm: bool,
+    /// Whether the log says that the agent replies directly although its policy does not allow it.
+    direct_reply_logged: Arc<AtomicBool>,
 }
 
 impl Agent {
@@ -56,9 +60,17 @@ impl Agent {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..AgentCard::default()
         };
-        let (policy, access) = (Policy::default(), Access::default());
-        let card_handle = CardHandle::new(card);
-        Self { name, executor, card_handle, extended_card: None, policy, access, has_swarm: false }
+        let policy = executor.default_policy();
+        Self {
+            name,
+            executor,
+            card_handle: CardHandle::new(card),
+            extended_card: None,
+            policy,
+            access: Access::default(),
+            has_swarm: false,
+            direct_reply_logged: Arc::default(),
+        }
     }
 
     /// Creates an agent whose executor is a function. The function is called once per turn; a turn
@@ -98,10 +110,18 @@ impl Agent {
         self
     }
 
-    /// Sets the execution policy.
+    /// Sets the execution policy. Without it, the policy is
+    /// [`Executor::default_policy`] of the executor.
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Allows the agent to reply with messages instead of tasks: sets [`Policy::direct_replies`].
+    #[must_use]
+    pub fn with_direct_replies(mut self) -> Self {
+        self.policy.direct_replies = true;
         self
     }
 
@@ -118,6 +138,14 @@ impl Agent {
         self.executor = swarm.wrap(self.executor);
         self.has_swarm = true;
         self
+    }
+
+    /// Logs, once, that the agent replied directly although its policy does not allow it.
+    pub(crate) fn warn_of_direct_reply(&self) {
+        if !self.direct_reply_logged.swap(true, Ordering::Relaxed) {
+            let agent = &*self.name;
+            warn!(agent, "direct reply completed a task: set direct_replies in the agent's policy");
+        }
     }
 
     /// Returns whether a message is a directive for the swarm handler. False for agents without a
@@ -199,6 +227,26 @@ pub struct Policy {
     /// Time for which an identical message is treated as a retry and returns the original result.
     /// Zero disables deduplication.
     pub idempotency_window: Duration,
+    /// Whether the agent may reply with a message instead of a task.
+    ///
+    /// Without direct replies, every reply is a task, which callers see as soon as the agent has to
+    /// wait for something; a direct reply completes it. With them, the task of a new message is held
+    /// until the agent emits anything else: callers cannot find it, and a direct reply removes it.
+    pub direct_replies: bool,
+    /// When the message of a turn is recorded.
+    pub record: Record,
+}
+
+/// When the message of a turn is recorded, so that a restart and a resend find it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Record {
+    /// When the executor has been called and waits for something. What it does before is done again
+    /// by a resend after a crash. For agents without effects outside the process.
+    #[default]
+    WhenPending,
+    /// Before the executor is called. A resend never runs the agent twice. For agents with effects
+    /// outside the process; costs one more append for each turn.
+    BeforeStart,
 }
 
 impl Default for Policy {
@@ -209,6 +257,8 @@ impl Default for Policy {
             turn_timeout: None,
             cancel_grace: Duration::from_secs(5),
             idempotency_window: Duration::from_secs(300),
+            direct_replies: false,
+            record: Record::WhenPending,
         }
     }
 }

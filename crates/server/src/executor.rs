@@ -5,6 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use latimer_protocol::{Message, Task};
 
+use crate::agent::Policy;
 use crate::card_handle::CardHandle;
 use crate::turn::{AgentFailure, Turn};
 
@@ -68,6 +69,22 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
     async fn recover(&self, turn: Turn) -> Result<(), AgentFailure> {
         let _ = turn;
         Err(AgentFailure::interrupted_by_restart())
+    }
+
+    /// Checks a message before its turn is recorded, and rejects what is known to fail, such as a call
+    /// to an agent that does not respond. Must return quickly and have no effect outside the process.
+    ///
+    /// Called only for agents that are recorded [before they start](crate::Record::BeforeStart). The
+    /// executor is not called if the check fails or ends the turn.
+    async fn check(&self, turn: &Turn) -> Result<(), AgentFailure> {
+        let _ = turn;
+        Ok(())
+    }
+
+    /// Returns the policy of agents with this executor, unless
+    /// [`Agent::with_policy`](crate::Agent::with_policy) sets another one.
+    fn default_policy(&self) -> Policy {
+        Policy::default()
     }
 
     /// Called when a task is canceled while it waits for input and no turn is running. `note` is

@@ -45,7 +45,7 @@ mod swarm;
 mod sync;
 mod turn;
 
-pub use agent::{Agent, AgentRegistry, ContextConcurrency, InvalidAgents, Policy};
+pub use agent::{Agent, AgentRegistry, ContextConcurrency, InvalidAgents, Policy, Record};
 pub use auth::{
     Access, AnyOf, ApiKeys, AuthError, Authenticate, ClientCertificate, InvalidDigest, KeyDigest,
     OPERATOR_SCOPE, PresentedCredentials, SecurityDeclaration,

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use latimer_protocol::swarm::Directive;
 use latimer_protocol::{Message, Task};
 
+use crate::agent::Policy;
 use crate::card_handle::CardHandle;
 use crate::executor::{Executor, Health};
 use crate::turn::{AgentFailure, Turn};
@@ -74,6 +75,17 @@ impl Executor for SwarmRouter {
             None => self.executor.recover(turn).await,
             Some(_) => Err(AgentFailure::interrupted_by_restart()),
         }
+    }
+
+    async fn check(&self, turn: &Turn) -> Result<(), AgentFailure> {
+        match Directive::from_message(turn.message()) {
+            None => self.executor.check(turn).await,
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn default_policy(&self) -> Policy {
+        self.executor.default_policy()
     }
 
     async fn release(&self, task: &Task, note: Option<&str>) {

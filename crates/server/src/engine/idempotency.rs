@@ -133,14 +133,14 @@ impl Engine {
                 let attachment = attach(&live, inbound.reply_mode);
                 let task_dialect = inbound.dialect;
                 let kind = SubmissionKind::Duplicate;
-                let (prior_task, attached_turn) = (None, None);
                 return Ok(DuplicateCheck::Duplicate(Submission {
                     attachment,
                     after,
-                    prior_task,
+                    prior_task: None,
                     task_dialect,
                     kind,
-                    attached_turn,
+                    attached_turn: None,
+                    turn_start: None,
                 }));
             }
         };
@@ -186,6 +186,7 @@ impl Engine {
                     task_dialect,
                     kind: SubmissionKind::Duplicate,
                     attached_turn: None,
+                    turn_start: None,
                 })
             }
             PriorOutcome::DirectReply(message) => {
@@ -201,6 +202,7 @@ impl Engine {
                     task_dialect,
                     kind: SubmissionKind::Duplicate,
                     attached_turn: None,
+                    turn_start: None,
                 })
             }
         }

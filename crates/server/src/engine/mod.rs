@@ -117,6 +117,7 @@ struct Inner {
     shutdown: Shutdown,
     streams: Arc<AtomicUsize>,
     turns: AtomicUsize,
+    held_tasks: AtomicUsize,
 }
 
 /// Limits on messages, streams and turns.
@@ -153,6 +154,8 @@ pub struct Activity {
     pub turns: usize,
     /// Open streams.
     pub streams: usize,
+    /// Tasks that their callers cannot see, because the agent may still reply with a message.
+    pub held_tasks: usize,
 }
 
 impl Engine {
@@ -176,6 +179,7 @@ impl Engine {
             shutdown: Shutdown::default(),
             streams: Arc::default(),
             turns: AtomicUsize::new(0),
+            held_tasks: AtomicUsize::new(0),
             limits,
         }))
     }
@@ -195,6 +199,7 @@ impl Engine {
             live_tasks: self.0.live_tasks.len(),
             turns: self.0.turns.load(Ordering::Relaxed),
             streams: self.0.streams.load(Ordering::Relaxed),
+            held_tasks: self.0.held_tasks.load(Ordering::Relaxed),
         }
     }
 

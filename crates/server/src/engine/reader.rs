@@ -17,6 +17,7 @@ use latimer_store::TaskStore;
 use serde_json::Value;
 
 use super::live::{BufferedEvent, ReadResult, Subscription};
+use super::send::{StartReceiver, shutting_down_error};
 use super::{CURSOR_EXTENSION, Shutdown, store_error};
 
 /// Condition that ends a stream.
@@ -46,6 +47,8 @@ pub(super) struct Reader {
     revision_in_metadata: bool,
     ready: VecDeque<StreamEvent>,
     pending: Option<PendingEvents>,
+    /// Start of the turn, if the message waits for it. The stream has no events before it.
+    turn_start: Option<StartReceiver>,
     ended: bool,
     _stream_guard: super::StreamGuard,
 }
@@ -60,6 +63,7 @@ pub(super) struct ReaderStart {
     pub(super) stream_end: StreamEnd,
     pub(super) initial_task: Option<Box<Task>>,
     pub(super) revision_in_metadata: bool,
+    pub(super) turn_start: Option<StartReceiver>,
 }
 
 impl Reader {
@@ -76,6 +80,7 @@ impl Reader {
             stream_end,
             initial_task,
             revision_in_metadata,
+            turn_start,
         } = start;
         Self {
             live,
@@ -88,6 +93,7 @@ impl Reader {
             revision_in_metadata,
             ready: VecDeque::new(),
             pending: None,
+            turn_start,
             ended: false,
             _stream_guard: stream_guard,
         }
@@ -97,6 +103,17 @@ impl Reader {
     pub(super) fn push_snapshot(&mut self, task: Task) {
         let finality = self.finality(task.status.state, self.cursor);
         self.push_event(self.cursor, StreamResponse::Task(task).into(), finality);
+    }
+
+    /// Waits for the start of the turn, and moves the cursor to it.
+    fn poll_turn_start(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let Some(turn_start) = &mut self.turn_start else { return Poll::Ready(Ok(())) };
+        let start = ready!(Pin::new(turn_start).poll(context));
+        self.turn_start = None;
+        let (revision, task) = start.unwrap_or_else(|_| Err(shutting_down_error()))?;
+        (self.cursor, self.ignore_end_through) = (revision, revision);
+        self.initial_task = Some(Box::new(Arc::unwrap_or_clone(task)));
+        Poll::Ready(Ok(()))
     }
 
     /// Reads the buffered events after the cursor. If there are none, starts to fetch older ones
@@ -162,7 +179,9 @@ impl Reader {
 
     /// Returns the error of the agent that rejected the message of this stream.
     fn rejection(&self) -> Option<Error> {
-        self.live.lock().rejection.clone().filter(|_| self.stream_end == StreamEnd::Settled)
+        let state = self.live.lock();
+        let rejection = state.rejection_after(self.ignore_end_through);
+        rejection.filter(|_| self.stream_end == StreamEnd::Settled).cloned()
     }
 
     /// Returns whether the stream has delivered every event that belongs to its message.
@@ -210,7 +229,8 @@ impl Reader {
             (self.ignore_end_through, self.stream_end == StreamEnd::Settled);
         Box::pin(async move {
             let changed = live.wait_for(|state| {
-                let rejected = ends_when_settled && state.rejection.is_some();
+                let rejected =
+                    ends_when_settled && state.rejection_after(ignore_end_through).is_some();
                 let finished = state.direct_reply.is_some() || state.failure.is_some() || rejected;
                 let idle =
                     ends_when_settled && state.revision > ignore_end_through && state.is_idle();
@@ -231,6 +251,10 @@ impl Stream for Reader {
     type Item = Result<StreamEvent, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Err(error) = ready!(self.poll_turn_start(context)) {
+            self.ended = true;
+            return Poll::Ready(Some(Err(error)));
+        }
         loop {
             if let Some(next) = self.ready.pop_front() {
                 return Poll::Ready(Some(Ok(next)));

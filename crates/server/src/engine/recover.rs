@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use latimer_outbound::Backoff;
 use latimer_protocol::{
-    Caller, Error, Event, Message, Revision, SendMessageConfiguration, TaskState,
+    Caller, Error, Event, Message, Revision, SendMessageConfiguration, TaskState, TaskStatus,
+    TaskStatusUpdateEvent,
 };
-use latimer_store::{Error as StoreError, LoggedEvent, PendingWork, StoredTask};
+use latimer_store::{
+    Append, Error as StoreError, LoggedEvent, PendingWork, StoredTask, TaskHeader,
+};
 use tokio::sync::oneshot;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::accept::{InboundMessage, ReplyMode};
 use super::live::{LiveTaskRef, WriterPermit, is_settled};
@@ -73,7 +76,10 @@ impl Engine {
         }
     }
 
-    async fn recover_task(&self, stored: StoredTask) -> Result<(), Error> {
+    async fn recover_task(&self, mut stored: StoredTask) -> Result<(), Error> {
+        if stored.header.pending_work == PendingWork::Held {
+            stored = self.make_visible(stored).await?;
+        }
         let live = self.0.live_tasks.get_or_create(&stored.key);
         live.sync_from_store(&stored);
         self.quota().count_task(&stored.key);
@@ -104,6 +110,43 @@ impl Engine {
             ));
         }
         Ok(())
+    }
+
+    /// Makes a held task visible. Its agent may have started, so it is not held again.
+    async fn make_visible(&self, stored: StoredTask) -> Result<StoredTask, Error> {
+        let StoredTask { key, task, revision, header } = stored;
+        let now = ids::now().max(header.status_changed_at);
+        let status = TaskStatus::from(TaskState::Working).with_timestamp(now);
+        let mut update = TaskStatusUpdateEvent::new(key.id.clone(), status);
+        update.context_id = task.context_id.clone();
+        let mut task = Arc::unwrap_or_clone(task);
+        task.apply(Event::Status(update.clone())).map_err(|error| {
+            error!(task = %key.id, %error, "held task cannot be made visible");
+            Error::internal()
+        })?;
+        let header = TaskHeader {
+            state: TaskState::Working,
+            status_changed_at: now,
+            pending_work: PendingWork::Running,
+            ..header
+        };
+        let append = Append {
+            key: key.clone(),
+            expected: revision,
+            events: vec![Event::Status(update)],
+            header: header.clone(),
+            snapshot: None,
+            idempotency: None,
+            webhook: None,
+        };
+        let revision = self.store().append(append).await.map_err(store_error)?;
+        if let Some(dispatcher) = self.0.dispatcher.get() {
+            let webhooks = self.store().webhooks().list_for_task(&key).await;
+            for webhook in webhooks.map_err(store_error)? {
+                dispatcher.activate(&key, &webhook.id);
+            }
+        }
+        Ok(StoredTask { key, task: Arc::new(task), revision, header })
     }
 
     /// Resumes an interrupted turn, or starts a queued one.

@@ -7,7 +7,7 @@ use latimer_protocol::{
     InvalidField, ListTasksRequest, ListTasksResponse, Operation, Reply, ReplyKind, Revision,
     SubscribeToTaskRequest, Task, TaskId, TaskState,
 };
-use latimer_store::{StoredTask, TaskQuery};
+use latimer_store::{PendingWork, StoredTask, TaskKey, TaskQuery};
 
 use super::agent_lookup::{CallRef, authorize};
 use super::reader::{Reader, ReaderStart, StreamEnd};
@@ -56,9 +56,14 @@ impl Engine {
         self.check_streaming_supported(call.operation, agent)?;
         let extensions = self.active_extensions(call.context, agent)?;
         let key = scope.task_key(agent.name(), id)?;
-        let stored = self.store().load(&key).await.map_err(store_error)?;
-        let stored = stored.ok_or_else(|| Error::task_not_found(id))?;
+        let stored = self.load_visible(&key).await?.ok_or_else(|| Error::task_not_found(id))?;
         Ok(AuthorizedTask { agent: Arc::clone(agent), stored, extensions })
+    }
+
+    /// Loads a task that its caller can see.
+    pub(super) async fn load_visible(&self, key: &TaskKey) -> Result<Option<StoredTask>, Error> {
+        let stored = self.store().load(key).await.map_err(store_error)?;
+        Ok(stored.filter(|it| it.header.pending_work != PendingWork::Held))
     }
 
     /// Returns the agent of a task when the call names none. Prefers the primary agent if several
@@ -169,6 +174,7 @@ impl Engine {
             stream_end: StreamEnd::Terminal,
             initial_task: None,
             revision_in_metadata: extensions.iter().any(|it| it == CURSOR_EXTENSION),
+            turn_start: None,
         };
         let store = self.store().clone();
         let mut reader = Reader::new(live, store, self.shutdown().clone(), stream_guard, start);

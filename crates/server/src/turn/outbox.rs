@@ -149,6 +149,11 @@ impl Outbox {
         self.lock().events.is_empty()
     }
 
+    /// Returns whether the agent finished the turn or the engine stopped it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed.is_some()
+    }
+
     /// Waits for an event or a required task. May return although there is neither.
     pub(crate) async fn not_empty(&self) {
         self.not_empty.notified().await;

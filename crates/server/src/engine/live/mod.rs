@@ -52,15 +52,22 @@ pub(crate) struct State {
     pub(crate) direct_reply: Option<Message>,
     /// Error of the store that ended the turn.
     pub(crate) failure: Option<Error>,
-    /// Error with which the agent rejected the message of the last turn. The log has no trace of
-    /// the message.
-    pub(crate) rejection: Option<Error>,
+    /// Rejection of the message of the last turn.
+    pub(crate) rejection: Option<Rejection>,
     /// Messages in the log whose turns have not started.
     pub(crate) queued_messages: Vec<MessageId>,
     readers: usize,
     tail: VecDeque<(Revision, BufferedEvent)>,
     /// Estimated bytes of the events in `tail`.
     tail_bytes: usize,
+}
+
+/// Error with which an agent rejected a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Rejection {
+    /// Revision of the task before the message.
+    pub(crate) after: Revision,
+    pub(crate) error: Error,
 }
 
 /// A recent event in the buffer of a live task.
@@ -251,6 +258,11 @@ impl From<Event> for BufferedEvent {
 }
 
 impl State {
+    /// Returns the error of the rejected message that was sent after a revision.
+    pub(crate) fn rejection_after(&self, after: Revision) -> Option<&Error> {
+        self.rejection.as_ref().filter(|it| it.after == after).map(|it| &it.error)
+    }
+
     /// Removes a message from the queued ones when its turn starts. Returns whether the log already
     /// contains it.
     pub(crate) fn take_queued(&mut self, message: &MessageId) -> bool {

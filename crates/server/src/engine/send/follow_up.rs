@@ -14,12 +14,15 @@ use crate::engine::turn_runner::{ExecutorCall, TurnRunner};
 use crate::engine::{Engine, store_error};
 use crate::turn::OutboxEntry;
 
-/// Sends the revision and the task that a follow-up starts from.
-type StartSender = oneshot::Sender<Result<(Revision, Arc<Task>), Error>>;
+/// Revision and task that the turn of a follow-up starts from.
+type TurnStart = Result<(Revision, Arc<Task>), Error>;
+type StartSender = oneshot::Sender<TurnStart>;
+/// Receives the start of a turn, or an error if it does not start.
+pub(in crate::engine) type StartReceiver = oneshot::Receiver<TurnStart>;
 
 impl Engine {
-    /// Starts a follow-up in the background. Returns when its turn starts; for a blocking or
-    /// immediate send also when the message has been stored while an earlier turn runs.
+    /// Starts a follow-up in the background. Returns when its turn starts, or when the message has
+    /// been stored while an earlier turn runs. A stream then waits for the start of the turn.
     pub(super) async fn continue_task(
         &self,
         mut inbound: InboundMessage,
@@ -51,6 +54,7 @@ impl Engine {
             task_dialect: stored.header.created_in,
             kind: SubmissionKind::Queued,
             attached_turn: None,
+            turn_start: None,
         };
         let permit = WriterPermit::try_acquire(&live);
         let must_wait = permit.is_none();
@@ -73,6 +77,12 @@ impl Engine {
         if must_wait && reply_mode == ReplyMode::Immediate && record_message().await {
             return Ok(queued);
         }
+        if must_wait && reply_mode == ReplyMode::Streaming {
+            // A message that is not stored is lost if the process ends before its turn.
+            record_message().await;
+            let (kind, turn_start) = (SubmissionKind::New, Some(start_receiver));
+            return Ok(Submission { kind, turn_start, ..queued });
+        }
         if must_wait && reply_mode == ReplyMode::Blocking {
             tokio::select! {
                 start = &mut start_receiver => return self.started_submission(start, reply_mode, queued),
@@ -88,7 +98,7 @@ impl Engine {
     /// Converts the start of a follow-up into its submission.
     fn started_submission(
         &self,
-        start: Result<Result<(Revision, Arc<Task>), Error>, oneshot::error::RecvError>,
+        start: Result<TurnStart, oneshot::error::RecvError>,
         reply_mode: ReplyMode,
         queued: Submission,
     ) -> Result<Submission, Error> {

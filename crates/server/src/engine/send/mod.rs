@@ -16,6 +16,7 @@ use latimer_store::{StoredTask, TaskKey};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::follow_up::StartReceiver;
 use super::accept::{InboundMessage, ReplyMode};
 use super::idempotency::{DuplicateCheck, IdempotencyClaim, InFlightTurn};
 use super::live::{LiveTaskRef, Subscription, WriterPermit};
@@ -37,6 +38,8 @@ pub(super) struct Submission {
     pub(super) kind: SubmissionKind,
     /// The turn, if the caller waits for its result and polls it.
     pub(super) attached_turn: Option<DetachOnDrop>,
+    /// Start of the turn, for the stream of a message that waits for an earlier turn.
+    pub(super) turn_start: Option<StartReceiver>,
 }
 
 /// Relation of a submission to a turn.
@@ -120,6 +123,7 @@ impl Engine {
             stream_end: StreamEnd::Settled,
             initial_task: submission.prior_task,
             revision_in_metadata: extensions.iter().any(|it| it == CURSOR_EXTENSION),
+            turn_start: submission.turn_start,
         };
         let mut snapshot = None;
         // Only a caller that resends its message can have received events of it.
@@ -164,7 +168,7 @@ impl Engine {
             let permit = WriterPermit::for_new_task(self.0.live_tasks.create(key));
             return self.create_task(inbound, permit, idempotency).await;
         };
-        match self.store().load(&key).await.map_err(store_error)? {
+        match self.load_visible(&key).await? {
             Some(stored) => Box::pin(self.continue_task(inbound, stored, idempotency)).await,
             None if inbound.dialect.clients_assign_task_ids() => {
                 Box::pin(self.create_with_client_id(inbound, key, idempotency)).await
@@ -267,6 +271,7 @@ impl Engine {
             task_dialect: dialect,
             kind,
             attached_turn,
+            turn_start: None,
         })
     }
 
@@ -288,7 +293,7 @@ impl Engine {
             };
             // Without a permit the task ended while it waited.
             let Some(context_permit) = acquired else { return };
-            let create_task_first = create_task_first || runner.task_exists();
+            let create_task_first = create_task_first || runner.is_visible();
             runner.run(ExecutorCall::Execute, create_task_first, Some(context_permit)).await;
         })
     }
@@ -335,8 +340,7 @@ impl Engine {
             let agents = self.store().find_agents(scope.owner()?, id).await.map_err(store_error)?;
             if let Some(agent) = agents.into_iter().next() {
                 let key = scope.task_key(&agent, id)?;
-                let stored = self.store().load(&key).await.map_err(store_error)?;
-                tasks.extend(stored.map(|it| it.task));
+                tasks.extend(self.load_visible(&key).await?.map(|it| it.task));
             }
         }
         Ok(tasks)

@@ -29,14 +29,17 @@ impl Submission {
     }
 
     fn settled_reply_in(&self, state: &State) -> Option<Result<SendMessageResponse, Error>> {
-        let failure = state.failure.as_ref().or(state.rejection.as_ref());
-        match (&state.direct_reply, &state.settled, failure) {
-            (Some(message), _, _) => Some(Ok(SendMessageResponse::Message(message.clone()))),
-            (None, Some(task), _) if state.revision > self.after => {
+        if let Some(message) = &state.direct_reply {
+            return Some(Ok(SendMessageResponse::Message(message.clone())));
+        }
+        if let Some(rejection) = state.rejection_after(self.after) {
+            return Some(Err(rejection.clone()));
+        }
+        match (&state.settled, &state.failure) {
+            (Some(task), _) if state.revision > self.after => {
                 Some(Ok(SendMessageResponse::Task(Arc::clone(task))))
             }
-            (None, _, Some(failure)) => Some(Err(failure.clone())),
-            (None, _, None) => None,
+            (_, failure) => failure.clone().map(Err),
         }
     }
 }
@@ -104,7 +107,10 @@ impl Engine {
         if let Some(turn) = live.lock().turn.clone() {
             turn.outbox().require_task();
         }
-        let failure = |state: &State| state.failure.clone().or_else(|| state.rejection.clone());
+        let failure = |state: &State| {
+            let rejection = || state.rejection_after(submission.after).cloned();
+            state.failure.clone().or_else(rejection)
+        };
         let created = |state: &State| match (&state.direct_reply, failure(state)) {
             (Some(message), _) => Some(Ok(Some(message.clone()))),
             (None, _) if state.revision > submission.after => Some(Ok(None)),

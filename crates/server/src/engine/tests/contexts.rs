@@ -58,8 +58,11 @@ async fn mismatched_context_id_is_rejected_without_change() {
 
 #[tokio::test]
 async fn queue_policy_allows_direct_replies() {
-    let engine =
-        engine_with(Policy { context_concurrency: ContextConcurrency::Queue, ..Policy::default() });
+    let engine = engine_with(Policy {
+        context_concurrency: ContextConcurrency::Queue,
+        direct_replies: true,
+        ..Policy::default()
+    });
     let reply = send(&engine, user_request("say hi")).await.unwrap();
     assert!(matches!(reply, SendMessageResponse::Message(_)), "{reply:?}");
 }

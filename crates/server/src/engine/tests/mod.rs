@@ -4,6 +4,7 @@ mod contexts;
 mod fan_out;
 mod notes;
 mod races;
+mod records;
 mod resend;
 
 use std::time::Duration;
@@ -36,6 +37,33 @@ async fn scripted_agent(turn: Turn) -> Result<(), AgentFailure> {
             tokio::task::yield_now().await;
             turn.direct_reply(argument).await?;
             tokio::task::yield_now().await;
+        }
+        "pause" => {
+            let (delay, next) = argument.split_once(' ').unwrap_or((argument, ""));
+            tokio::time::sleep(Duration::from_millis(delay.parse()?)).await;
+            turn.progress(next).await?;
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        "ask-late" => {
+            let (delay, question) = argument.split_once(' ').unwrap_or((argument, ""));
+            tokio::time::sleep(Duration::from_millis(delay.parse()?)).await;
+            turn.request_input(question).await?;
+        }
+        "mute" => {
+            let (delay, text) = argument.split_once(' ').unwrap_or((argument, ""));
+            tokio::time::sleep(Duration::from_millis(delay.parse()?)).await;
+            turn.direct_reply(text).await?;
+        }
+        "refuse" => {
+            let (delay, kind) = argument.split_once(' ').unwrap_or((argument, ""));
+            if delay != "0" {
+                tokio::time::sleep(Duration::from_millis(delay.parse()?)).await;
+            }
+            let kind = match kind {
+                "busy" => ErrorKind::Unavailable,
+                _ => ErrorKind::ContentTypeNotSupported,
+            };
+            return Err(AgentFailure::reject_message(Error::new(kind, "not this")));
         }
         "ask" if turn.task().is_none() => turn.request_input(argument).await?,
         "auth" if turn.task().is_none() => turn.request_authorization(argument).await?,
@@ -103,6 +131,11 @@ fn engine_with(policy: Policy) -> Engine {
 
 fn engine() -> Engine {
     engine_with(Policy { cancel_grace: Duration::from_millis(50), ..Policy::default() })
+}
+
+/// Creates an engine whose agent may reply directly.
+fn direct_engine() -> Engine {
+    engine_with(Policy { direct_replies: true, ..Policy::default() })
 }
 
 fn user_request(text: &str) -> SendMessageRequest {
@@ -186,12 +219,12 @@ async fn echo_task_completes_with_history() {
     assert_eq!(task.history.len(), 1);
     assert_eq!(task.history[0].task_id.as_ref(), Some(&task.id));
     assert_eq!(get(&engine, &task).await.unwrap(), task);
-    assert_eq!(engine.activity(), Activity { live_tasks: 0, turns: 0, streams: 0 });
+    assert_eq!(engine.activity(), Activity::default());
 }
 
 #[tokio::test]
 async fn direct_reply_creates_no_task() {
-    let engine = engine();
+    let engine = direct_engine();
     for text in ["say hi", "late hi"] {
         let reply = send(&engine, user_request(text)).await.unwrap();
         let SendMessageResponse::Message(message) = reply else { panic!("{reply:?}") };
@@ -226,7 +259,7 @@ async fn stream_starts_with_task_and_closes_at_terminal_state() {
 
 #[tokio::test]
 async fn direct_reply_stream_has_one_event() {
-    let events = events(&engine(), stream("say hi")).await.unwrap();
+    let events = events(&direct_engine(), stream("say hi")).await.unwrap();
     assert_eq!(kinds(&events), ["message hi"]);
 }
 
@@ -392,7 +425,7 @@ fn immediate_follow_up(task: &Task, text: &str) -> SendMessageRequest {
 
 #[tokio::test]
 async fn resent_message_gets_original_result() {
-    let engine = engine();
+    let engine = direct_engine();
     let request = user_request("hello");
     let first = send_for_task(&engine, request.clone()).await;
     assert_eq!(send_for_task(&engine, request.clone()).await, first);
@@ -478,7 +511,7 @@ async fn subscribers_receive_identical_events() {
         ["task InputRequired", "status Working", "artifact this", "status Completed"],
     );
     assert_eq!(reader.join_next().await.unwrap().unwrap(), other);
-    assert_eq!(engine.activity(), Activity { live_tasks: 0, turns: 0, streams: 0 });
+    assert_eq!(engine.activity(), Activity::default());
 }
 
 #[tokio::test]
@@ -567,7 +600,7 @@ async fn direct_reply_can_be_flushed() {
         turn.direct_reply("hi").await?;
         turn.flush().await
     });
-    let registry = Arc::new(AgentRegistry::new([agent]).unwrap());
+    let registry = Arc::new(AgentRegistry::new([agent.with_direct_replies()]).unwrap());
     let engine = Engine::new(registry, Arc::new(MemoryStore::default()), EngineLimits::default());
     let reply =
         tokio::time::timeout(Duration::from_secs(1), send(&engine, user_request("x"))).await;
@@ -579,7 +612,7 @@ async fn turn_exposes_caller_id() {
     let mut call = Call::new(Request::SendMessage(user_request("who")));
     call.context.caller = latimer_protocol::Caller::new("alice");
     let ReplyKind::Single(Reply::SendMessage(SendMessageResponse::Message(message))) =
-        engine().call(call).await.unwrap().kind
+        direct_engine().call(call).await.unwrap().kind
     else {
         panic!("no message")
     };
@@ -606,6 +639,7 @@ async fn metadata_can_name_the_agent() {
         Agent::from_fn(name, |turn: Turn| async move {
             turn.direct_reply(turn.agent().to_string()).await
         })
+        .with_direct_replies()
     });
     let registry = Arc::new(AgentRegistry::new(agents).unwrap());
     let engine = Engine::new(registry, Arc::new(MemoryStore::default()), EngineLimits::default());

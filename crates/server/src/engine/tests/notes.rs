@@ -56,7 +56,7 @@ impl Executor for NoteAgent {
 fn note_engine() -> (Engine, ReleasedTasks) {
     let agent = NoteAgent::default();
     let released = Arc::clone(&agent.released);
-    let registry = AgentRegistry::new([Agent::new("test", agent)]).unwrap();
+    let registry = AgentRegistry::new([Agent::new("test", agent).with_direct_replies()]).unwrap();
     let engine =
         Engine::new(Arc::new(registry), Arc::new(MemoryStore::default()), EngineLimits::default());
     (engine, released)
@@ -117,10 +117,10 @@ async fn rejected_message_creates_no_task() {
     let error = events(&engine, stream("refuse such things")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContentTypeNotSupported);
     assert!(engine.store().list(&all_tasks()).await.unwrap().tasks.is_empty());
-    // A caller that knows the task gets a failed task instead of the error.
+    // A caller that knows the task gets a rejected task instead of the error.
     let started = send_for_task(&engine, immediate_request("refuse such things")).await;
     let failed = events(&engine, subscribe(&started, Some(0))).await.unwrap();
-    assert_eq!(kinds(&failed).last().unwrap(), "status Failed");
+    assert_eq!(kinds(&failed).last().unwrap(), "status Rejected");
 }
 
 #[tokio::test]

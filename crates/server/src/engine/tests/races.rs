@@ -92,6 +92,18 @@ impl TaskStore for SlowStore {
         self.store.record_direct_reply(record, reply).await
     }
 
+    async fn retract(
+        &self,
+        key: &TaskKey,
+        expected: Revision,
+        reply: Option<(IdempotencyRecord, &Message)>,
+    ) -> Result<(), StoreError> {
+        self.delay().await;
+        let retracted = self.store.retract(key, expected, reply).await;
+        self.delay().await;
+        retracted
+    }
+
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, StoreError> {
         self.store.claim_abandoned(limit).await
     }
@@ -152,8 +164,8 @@ fn count_terminal_statuses(log: &[Event]) -> usize {
 }
 
 /// Waits until the engine has no live tasks, turns or streams.
-async fn wait_until_idle(engine: &Engine) {
-    let idle = Activity { live_tasks: 0, turns: 0, streams: 0 };
+pub(super) async fn wait_until_idle(engine: &Engine) {
+    let idle = Activity::default();
     wait_until("the engine is idle", async || engine.activity() == idle).await;
 }
 
@@ -190,6 +202,62 @@ fn cancel_racing_completion_has_one_outcome() {
         }
         assert_eq!(count_terminal_statuses(&task_log(&engine, &task).await), 1);
         wait_until_idle(&engine).await;
+    });
+}
+
+#[test]
+fn direct_reply_racing_resend_and_cancel_has_one_outcome() {
+    race(|agent_steps, other_steps| async move {
+        let agent = Agent::from_fn("stepping", |turn: Turn| async move {
+            steps(turn.text().parse()?).await;
+            turn.direct_reply("done").await?;
+            Ok::<_, AgentFailure>(())
+        });
+        let seed = agent_steps * 100 + other_steps;
+        let engine = engine_with_slow_store(seed, agent.with_direct_replies());
+        let request = user_request(&(agent_steps / 4).to_string());
+        let resend = SendMessageRequest {
+            configuration: immediate_request("").configuration,
+            ..request.clone()
+        };
+        let late = async {
+            steps(other_steps / 4).await;
+            let reply = send(&engine, resend).await.unwrap();
+            let canceled = match &reply {
+                SendMessageResponse::Task(task) => cancel(&engine, task).await.is_ok(),
+                SendMessageResponse::Message(_) => false,
+            };
+            (reply, canceled)
+        };
+        let (first, (second, canceled)) = tokio::join!(send(&engine, request.clone()), late);
+        wait_until_idle(&engine).await;
+        let third = send(&engine, request).await.unwrap();
+        let list = engine.call(Call::new(Request::ListTasks(ListTasksRequest::default()))).await;
+        let ReplyKind::Single(Reply::TaskList(page)) = list.unwrap().kind else {
+            panic!("no page")
+        };
+        let what = format!("{agent_steps} steps against {other_steps}");
+        match (first.unwrap(), second, third) {
+            (
+                SendMessageResponse::Message(first),
+                SendMessageResponse::Message(second),
+                SendMessageResponse::Message(third),
+            ) => {
+                assert!(first == second && second == third, "{what}");
+                assert_eq!(page.total_size, 0, "{what}");
+            }
+            (
+                SendMessageResponse::Task(first),
+                SendMessageResponse::Task(second),
+                SendMessageResponse::Task(third),
+            ) => {
+                assert!(first.id == second.id && second.id == third.id, "{what}");
+                let canceled_state = third.status.state == TaskState::Canceled;
+                assert_eq!(canceled_state, canceled, "{what}");
+                assert_eq!(page.total_size, 1, "{what}");
+            }
+            other => panic!("{what}: {other:?}"),
+        }
     });
 }
 

@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use latimer_protocol::{Error, Message, Part, TaskState, TaskStatus};
+use latimer_protocol::{Error, ErrorKind, Message, Part, TaskState, TaskStatus};
 use tokio::time::{Instant, sleep_until};
 use tracing::error;
 
@@ -23,9 +23,10 @@ pub(super) use self::detach::DetachOnDrop;
 pub(super) use self::writer::TurnRunner;
 use self::writer::{Batch, TurnProgress};
 use super::context_queue::ContextPermit;
-use super::live::LiveTaskRef;
+use super::live::{LiveTaskRef, Rejection};
 use super::send::poll_once;
 use super::{ids, store_error};
+use crate::agent::Record;
 use crate::turn::{AgentFailure, OutboxEntry, TurnError};
 
 /// Method of the executor to call.
@@ -49,8 +50,8 @@ enum TurnEnd {
 impl TurnRunner {
     /// Runs the turn to its end. Events become durable whenever the executor waits.
     ///
-    /// With `create_task_first` the task is stored before the executor is called. The context
-    /// permit is released at the end.
+    /// With `create_task_first` the task is stored and visible before the executor is called. The
+    /// context permit is released at the end.
     pub(super) async fn run(
         mut self,
         executor_call: ExecutorCall,
@@ -58,14 +59,7 @@ impl TurnRunner {
         context_permit: Option<ContextPermit>,
     ) {
         let turn = self.turn.clone();
-        let executor = self.agent.executor().clone();
-        let execution = match executor_call {
-            ExecutorCall::Execute => executor.execute(turn.clone()),
-            ExecutorCall::Recover => executor.recover(turn.clone()),
-        };
-        let mut execution = CatchPanic(execution);
-        let result = self.run_executor(&mut execution, create_task_first).await;
-        drop(execution);
+        let result = self.run_executor(executor_call, create_task_first).await;
         turn.outbox().close(TurnError::Stopped);
         if let Err(error) = result {
             self.give_up_storing(error);
@@ -80,9 +74,7 @@ impl TurnRunner {
         &mut self,
         waited: impl Future<Output = T>,
     ) -> Option<T> {
-        if !self.task_exists()
-            && let Err(error) = self.flush(TurnProgress::Queued).await
-        {
+        if let Err(error) = self.record_waiting().await {
             self.give_up_storing(error);
             return None;
         }
@@ -93,10 +85,16 @@ impl TurnRunner {
                 waited = &mut waited => return Some(waited),
                 () = turn.cancellation_token().cancelled() => break self.finish(TurnEnd::Canceled).await,
                 // The next process starts the turn.
-                () = shutdown.stopped() => return None,
-                // The caller sent a follow-up.
+                () = shutdown.stopped() => {
+                    turn.outbox().require_task();
+                    match self.record_waiting().await {
+                        Ok(()) => return None,
+                        error => break error,
+                    }
+                }
+                // The caller sent a follow-up, or needs the task.
                 () = turn.outbox().not_empty() => {
-                    if let Err(error) = self.flush(TurnProgress::Queued).await {
+                    if let Err(error) = self.record_waiting().await {
                         break Err(error);
                     }
                 }
@@ -108,20 +106,46 @@ impl TurnRunner {
         None
     }
 
+    /// Records a turn that waits for its start, and the follow-ups that arrive meanwhile.
+    async fn record_waiting(&mut self) -> Result<(), Error> {
+        match self.is_task_required() {
+            true if self.is_visible() && self.turn.outbox().is_empty() => Ok(()),
+            true => self.flush(TurnProgress::Queued).await,
+            false => self.flush(TurnProgress::Held).await,
+        }
+    }
+
     async fn run_executor(
         &mut self,
-        execution: &mut CatchPanic<'_>,
+        executor_call: ExecutorCall,
         create_task_first: bool,
     ) -> Result<(), Error> {
-        if create_task_first {
-            self.flush(TurnProgress::Running).await?;
+        let (turn, executor) = (self.turn.clone(), self.agent.executor().clone());
+        let record_first = executor_call == ExecutorCall::Execute
+            && self.agent.policy().record == Record::BeforeStart;
+        if record_first {
+            let checked = executor.check(&turn).await;
+            if checked.is_err() || turn.outbox().is_closed() {
+                return self.finish(TurnEnd::Returned(checked)).await;
+            }
         }
+        if create_task_first || record_first {
+            let is_held = !create_task_first && !self.is_task_required();
+            let progress = if is_held { TurnProgress::Held } else { TurnProgress::Running };
+            self.flush(progress).await?;
+        }
+        let mut execution = CatchPanic(match executor_call {
+            ExecutorCall::Execute => executor.execute(turn),
+            ExecutorCall::Recover => executor.recover(turn),
+        });
         // Many executors return at the first poll.
-        let turn_end = match poll_once(Pin::new(&mut *execution)).await {
+        let turn_end = match poll_once(Pin::new(&mut execution)).await {
             Poll::Ready(result) => TurnEnd::Returned(result),
             // Boxed, so that turns that finish at the first poll do not carry its state.
-            Poll::Pending => Box::pin(self.supervise(execution)).await?,
+            Poll::Pending => Box::pin(self.supervise(&mut execution)).await?,
         };
+        // Before the end of the turn is stored, so that nothing of the agent runs after it.
+        drop(execution);
         self.finish(turn_end).await
     }
 
@@ -154,12 +178,10 @@ impl TurnRunner {
                     None => TurnEnd::TimedOut(policy.turn_timeout.unwrap_or_default()),
                 });
             }
-            let task_required = turn.outbox().is_task_required() || self.task_exists();
-            let reports_start = task_required && !replied && self.is_start_unreported();
-            if reports_start || !turn.outbox().is_empty() {
+            if let Some(progress) = self.progress_to_record(replied) {
                 // The executor continues while its events are stored.
                 just_polled = false;
-                let Some(batch) = self.next_batch(TurnProgress::Running)? else { continue };
+                let Some(batch) = self.next_batch(progress)? else { continue };
                 let storing = self.store(batch);
                 tokio::pin!(storing);
                 tokio::select! {
@@ -189,6 +211,21 @@ impl TurnRunner {
         }
     }
 
+    /// Returns the progress to record now, or `None` if there is nothing new.
+    fn progress_to_record(&self, replied: bool) -> Option<TurnProgress> {
+        let is_task_required = self.is_task_required();
+        if !self.turn.outbox().is_empty() {
+            return Some(TurnProgress::Running);
+        }
+        if replied {
+            return None;
+        }
+        match is_task_required {
+            true => self.is_start_unreported().then_some(TurnProgress::Running),
+            false => (!self.is_recorded()).then_some(TurnProgress::Held),
+        }
+    }
+
     fn next_batch(&mut self, progress: TurnProgress) -> Result<Option<Batch>, Error> {
         let emitted = self.turn.outbox().take();
         self.apply_emitted(emitted, None, progress).map_err(|error| {
@@ -213,11 +250,9 @@ impl TurnRunner {
         }
         if let TurnEnd::Returned(Err(failure)) = &turn_end
             && let Some(error) = failure.rejection()
-            && self.is_unrecorded()
             && self.turn.outbox().is_empty()
+            && self.reject_message(error).await?
         {
-            self.take_idempotency();
-            self.live.update(|state| state.rejection = Some(error.clone()));
             return Ok(());
         }
         let emitted = self.turn.outbox().take();
@@ -254,6 +289,12 @@ impl TurnRunner {
         last_emitted_state: Option<TaskState>,
     ) -> Option<TaskStatus> {
         let is_canceled = self.turn.is_canceled();
+        if let Err(failure) = &result
+            && let Some(error) = failure.rejection()
+            && !is_canceled
+        {
+            return Some(self.rejected_status(error));
+        }
         if let Err(failure) = result
             && (failure.is_panic() || !(is_canceled || failure.is_turn_ended()))
         {
@@ -283,20 +324,58 @@ impl TurnRunner {
     /// Sends a direct reply if the agent emitted one and no task is required. Returns whether it
     /// did, now or before.
     async fn send_direct_reply(&mut self) -> Result<bool, Error> {
-        if self.task_exists() || self.turn.outbox().is_task_required() || self.replied_directly {
+        if self.replied_directly || self.is_task_required() {
             return Ok(self.replied_directly);
         }
         let Some(mut message) = self.turn.outbox().take_direct_reply() else { return Ok(false) };
         self.replied_directly = true;
         message.context_id = Some(self.turn.context_id().clone());
-        if let Some((record, _claim)) = self.take_idempotency() {
+        let idempotency = self.take_idempotency();
+        let record = idempotency.as_ref().map(|(record, _claim)| *record);
+        if self.is_recorded() {
+            self.retract(record.map(|it| (it, &message))).await?;
+        } else if let Some(record) = record {
             let recorded = self.engine.store().record_direct_reply(record, &message).await;
             recorded.map_err(store_error)?;
         }
+        drop(idempotency);
         self.engine.quota().release_task(self.live.key());
         self.live.update(|state| state.direct_reply = Some(message));
         self.turn.outbox().mark_stored(1);
         Ok(true)
+    }
+
+    /// Gives the caller the error of a rejected message, if the agent may reply directly. Returns
+    /// whether nothing else is to be stored.
+    async fn reject_message(&mut self, error: &Error) -> Result<bool, Error> {
+        if !self.agent.policy().direct_replies || self.turn.outbox().is_task_required() {
+            return Ok(false);
+        }
+        if self.is_recorded() && !self.is_visible() {
+            self.retract(None).await?;
+        }
+        let leaves_no_trace = !self.is_recorded() || self.is_unrecorded();
+        if leaves_no_trace {
+            self.take_idempotency();
+        } else if self.interrupted_state().is_none() {
+            return Ok(false);
+        }
+        let rejection = Rejection { after: self.start(), error: error.clone() };
+        self.live.update(|state| state.rejection = Some(rejection));
+        Ok(leaves_no_trace)
+    }
+
+    /// Returns the status of a task whose message was rejected: a task that waited for the message
+    /// waits again, another one is rejected, or failed if the same message may succeed later.
+    fn rejected_status(&self, error: &Error) -> TaskStatus {
+        let is_transient = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::RateLimited);
+        let state = match self.interrupted_state() {
+            Some(state) => state,
+            None if is_transient => TaskState::Failed,
+            None => TaskState::Rejected,
+        };
+        TaskStatus::from(state)
+            .with_message(Message::agent(ids::message(), Part::text(error.message())))
     }
 
     /// Ends the turn after a failure of the store. Readers get the error, and the task is failed in

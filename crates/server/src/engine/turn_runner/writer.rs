@@ -1,6 +1,7 @@
 //! The writer of a task: converts what its agent emits into durable events.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use latimer_protocol::{
     ApplyError, Dialect, Error, Event, Message, MessageId, Part, Revision, Task,
@@ -34,11 +35,20 @@ pub(in crate::engine) struct TurnRunner {
     /// Whether the log does not show yet that the turn has started.
     start_unreported: bool,
     revision: Revision,
+    /// Revision of the task before the turn.
+    start: Revision,
+    /// Whether the task is stored as a held one.
+    held: Option<HeldTaskCount>,
+    /// Events of the held task, which readers get once it is visible.
+    held_events: Vec<Event>,
+    /// State of the task before its follow-up, if it waited for it.
+    interrupted_state: Option<TaskState>,
     /// Timestamp of the last status.
     status_changed_at: Timestamp,
     dialect: Dialect,
+    /// Idempotency record and claim, until the message has a visible outcome.
     idempotency: Option<(IdempotencyRecord, Arc<ClaimGuard>)>,
-    /// Webhook of the message, until it is registered with the first events.
+    /// Webhook of the message, until the task is visible.
     webhook: Option<Box<Webhook>>,
     /// Revision of the last snapshot in the store.
     snapshot_revision: Revision,
@@ -62,11 +72,14 @@ pub(super) struct Batch {
     emitted_count: usize,
     append: Append,
     committed: CommittedState,
+    progress: TurnProgress,
 }
 
 /// Progress of the turn after a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnProgress {
+    /// The task is recorded, and its caller cannot see it.
+    Held,
     Queued,
     Running,
     Ended,
@@ -96,6 +109,10 @@ impl TurnRunner {
             opening_event,
             start_unreported: true,
             revision: Revision::START,
+            start: Revision::START,
+            held: None,
+            held_events: Vec::new(),
+            interrupted_state: None,
             status_changed_at: now,
             dialect,
             idempotency: None,
@@ -130,6 +147,7 @@ impl TurnRunner {
             turn.cancellation_token().cancel();
             live.update(|_| {});
         }
+        let prior_state = stored.header.state;
         Self {
             engine,
             agent,
@@ -139,6 +157,10 @@ impl TurnRunner {
             opening_event: message.map(Event::Message),
             start_unreported: true,
             revision: stored.revision,
+            start: stored.revision,
+            held: None,
+            held_events: Vec::new(),
+            interrupted_state: Some(prior_state).filter(|it| it.is_interrupted()),
             status_changed_at: stored.header.status_changed_at,
             dialect: stored.header.created_in,
             idempotency: None,
@@ -175,9 +197,21 @@ impl TurnRunner {
         self.draft.status.state
     }
 
-    /// Returns whether the task is stored.
-    pub(in crate::engine) fn task_exists(&self) -> bool {
+    /// Returns whether the task is stored, held or visible.
+    pub(super) fn is_recorded(&self) -> bool {
         self.revision > Revision::START
+    }
+
+    /// Returns whether the task is stored and its caller can see it.
+    pub(in crate::engine) fn is_visible(&self) -> bool {
+        self.is_recorded() && self.held.is_none()
+    }
+
+    /// Returns whether the result of the turn has to be a task.
+    pub(super) fn is_task_required(&self) -> bool {
+        !self.agent.policy().direct_replies
+            || self.is_visible()
+            || self.turn.outbox().is_task_required()
     }
 
     /// Returns whether the log does not show yet that the turn has started.
@@ -190,9 +224,19 @@ impl TurnRunner {
         self.pending_work != PendingWork::None
     }
 
-    /// Returns whether nothing of the turn is stored and no caller requires the task.
+    /// Returns whether no event of the turn is stored.
     pub(super) fn is_unrecorded(&self) -> bool {
-        self.opening_event.is_some() && !self.turn.outbox().is_task_required()
+        self.opening_event.is_some()
+    }
+
+    /// Returns the revision of the task before the turn.
+    pub(super) fn start(&self) -> Revision {
+        self.start
+    }
+
+    /// Returns the state in which the task waited for the message of the turn.
+    pub(super) fn interrupted_state(&self) -> Option<TaskState> {
+        self.interrupted_state
     }
 
     /// Returns the message of the current status.
@@ -224,7 +268,8 @@ impl TurnRunner {
             }
             events.push(opening_event);
         }
-        if self.start_unreported && progress != TurnProgress::Queued {
+        let has_started = !matches!(progress, TurnProgress::Held | TurnProgress::Queued);
+        if self.start_unreported && has_started {
             self.start_unreported = false;
             if !implies_start(&emitted, final_status.as_ref()) {
                 self.push_status(&mut events, self.status_update(TaskState::Working.into()), now)?;
@@ -246,8 +291,11 @@ impl TurnRunner {
                     Arc::make_mut(&mut self.draft).apply(Event::Message(message.clone()))?;
                     events.push(Event::Message(message));
                 }
-                // The task exists, so the message becomes its final status.
+                // A task is required, so the message becomes its final status.
                 OutboxEntry::DirectReply(message) => {
+                    if !self.agent.policy().direct_replies {
+                        self.agent.warn_of_direct_reply();
+                    }
                     let status = TaskStatus::from(TaskState::Completed).with_message(message);
                     self.push_status(&mut events, self.status_update(status), now)?;
                 }
@@ -259,6 +307,10 @@ impl TurnRunner {
         if note_changed && events.is_empty() && self.state() == TaskState::Working {
             // A note is stored with an event, so one is added.
             self.push_status(&mut events, self.status_update(TaskState::Working.into()), now)?;
+        }
+        if self.held.is_some() && events.is_empty() && progress != TurnProgress::Held {
+            // Only an append makes a task visible.
+            self.push_status(&mut events, self.status_update(self.state().into()), now)?;
         }
         if events.is_empty() {
             self.turn.outbox().mark_stored(emitted_count);
@@ -334,6 +386,7 @@ impl TurnRunner {
             (TaskState::InputRequired, _) | (_, TurnProgress::Ended) => PendingWork::None,
             (_, TurnProgress::Running) => PendingWork::Running,
             (_, TurnProgress::Queued) => PendingWork::Queued,
+            (_, TurnProgress::Held) => PendingWork::Held,
         };
         let settled = is_settled(state);
         let snapshot = (settled || self.is_snapshot_due(revision)).then(|| {
@@ -363,10 +416,15 @@ impl TurnRunner {
                 note: self.note.clone(),
             },
             snapshot,
-            idempotency: self.idempotency.as_ref().map(|(record, _)| *record),
-            webhook: self.webhook.clone(),
+            // Those of a held task are stored already.
+            idempotency: self
+                .idempotency
+                .as_ref()
+                .filter(|_| self.held.is_none())
+                .map(|(record, _)| *record),
+            webhook: self.webhook.clone().filter(|_| self.held.is_none()),
         };
-        Batch { events, emitted_count, append, committed }
+        Batch { events, emitted_count, append, committed, progress }
     }
 
     /// Returns whether follow-ups wait for their turns.
@@ -391,49 +449,98 @@ impl TurnRunner {
     /// # Errors
     /// Fails if the store fails or another process changed the task.
     pub(super) async fn store(&mut self, batch: Batch) -> Result<(), Error> {
-        let Batch { events, emitted_count, append, committed } = batch;
+        let Batch { events, emitted_count, append, committed, progress } = batch;
         if !committed.task_state.is_terminal() {
             self.live.register();
         }
         let appended = self.engine.store().append(append).await;
-        self.on_appended(appended.map(|_| (events, emitted_count, committed)))
+        if let Err(error) = appended {
+            return Err(self.on_append_failed(error));
+        }
+        self.turn.outbox().mark_stored(emitted_count);
+        match progress {
+            TurnProgress::Held => {
+                self.revision = committed.revision;
+                self.held = Some(HeldTaskCount::new(&self.engine));
+                self.held_events = events;
+            }
+            TurnProgress::Queued | TurnProgress::Running | TurnProgress::Ended => {
+                self.publish(events, committed);
+            }
+        }
+        Ok(())
     }
 
-    /// Publishes a durable batch to readers and webhooks.
-    fn on_appended(
+    /// Removes the held task, because the agent replied directly or rejected the message.
+    ///
+    /// # Errors
+    /// Fails if the store fails or another process changed the task.
+    pub(super) async fn retract(
         &mut self,
-        batch: Result<(Vec<Event>, usize, CommittedState), StoreError>,
+        reply: Option<(IdempotencyRecord, &Message)>,
     ) -> Result<(), Error> {
-        let (events, emitted_count, committed) = batch.map_err(|error| {
-            let is_superseded =
-                matches!(error, StoreError::Conflict { .. } | StoreError::Finished { .. });
-            self.superseded |= is_superseded;
-            warn!(task = %self.key().id, %error, "events could not be stored");
-            store_error(error)
-        })?;
+        let retracted = self.engine.store().retract(self.key(), self.revision, reply).await;
+        retracted.map_err(|error| self.on_append_failed(error))?;
+        self.revision = Revision::START;
+        self.held = None;
+        self.webhook = None;
+        Ok(())
+    }
+
+    fn on_append_failed(&mut self, error: StoreError) -> Error {
+        let is_superseded =
+            matches!(error, StoreError::Conflict { .. } | StoreError::Finished { .. });
+        self.superseded |= is_superseded;
+        warn!(task = %self.key().id, %error, "events could not be stored");
+        store_error(error)
+    }
+
+    /// Publishes durable events to readers and webhooks. The task is visible from now on.
+    fn publish(&mut self, events: Vec<Event>, committed: CommittedState) {
         self.revision = committed.revision;
+        self.held = None;
+        let mut published = std::mem::take(&mut self.held_events);
+        if events.is_empty() {
+            published = events;
+        } else {
+            published.extend(events);
+        }
         // The record is stored: duplicates find it there.
         self.idempotency = None;
         self.live.lock().queued_messages.append(&mut self.queued_messages);
         if committed.task_state.is_terminal() {
             self.engine.quota().release_task(self.key());
         }
-        self.live.publish(events, committed);
+        self.live.publish(published, committed);
         match (self.webhook.take(), self.engine.0.dispatcher.get()) {
             (Some(webhook), Some(dispatcher)) => dispatcher.activate(self.key(), &webhook.id),
             _ => self.engine.notify_webhooks(self.key()),
         }
-        self.turn.outbox().mark_stored(emitted_count);
-        Ok(())
     }
 }
 
 impl Drop for TurnRunner {
     fn drop(&mut self) {
-        if !self.task_exists() {
+        if !self.is_recorded() {
             // No task was stored.
             self.engine.quota().release_task(self.key());
         }
+    }
+}
+
+/// Counts a held task until it is dropped.
+struct HeldTaskCount(Engine);
+
+impl HeldTaskCount {
+    fn new(engine: &Engine) -> Self {
+        engine.0.held_tasks.fetch_add(1, Ordering::Relaxed);
+        Self(engine.clone())
+    }
+}
+
+impl Drop for HeldTaskCount {
+    fn drop(&mut self) {
+        self.0.0.held_tasks.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
