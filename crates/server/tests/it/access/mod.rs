@@ -153,6 +153,7 @@ impl AccessFixture {
                     _ => turn.reply("for the first time").await,
                 }
             })
+            .with_direct_replies()
         };
         let authenticate = |headers: &HeaderMap| {
             let token = headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")?;

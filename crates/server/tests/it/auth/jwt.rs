@@ -264,7 +264,8 @@ async fn agent_receives_token_subject_scopes_and_claims() {
         let caller = turn.caller();
         let team = caller.metadata().get("team").and_then(|it| it.as_str()).unwrap_or("none");
         turn.direct_reply(format!("{} [{}] {team}", caller.id(), caller.scopes().join(" "))).await
-    });
+    })
+    .with_direct_replies();
     let key = TestKey::elliptic("k");
     let provider = FakeProvider::with_keys(&[&key]).await;
     let server = start_server(

@@ -56,7 +56,8 @@ async fn agent_receives_caller_identity_scopes_and_token() {
         let token = caller.token().map_or("none", |it| it.reveal());
         let name = if caller.is_anonymous() { "anonymous" } else { caller.id() };
         turn.direct_reply(format!("{name} {} {team} {token}", caller.scopes().join("+"))).await
-    });
+    })
+    .with_direct_replies();
     let authenticate_with_metadata = |headers: &HeaderMap| {
         let caller = authenticate_bearer(headers)?.with_scopes(["read", "write"]);
         let team = [("team".to_owned(), json!("blue"))].into_iter().collect();

@@ -17,10 +17,11 @@ use crate::support::{Log, TestClient, TestServer, send_body, start_server};
 
 /// Creates an agent that replies with its caller.
 fn identity_server() -> Server {
-    Server::new(Agent::from_fn("who", |turn: Turn| async move {
+    let agent = Agent::from_fn("who", |turn: Turn| async move {
         let caller = turn.caller();
         turn.direct_reply(format!("{} [{}]", caller.id(), caller.scopes().join(" "))).await
-    }))
+    });
+    Server::new(agent.with_direct_replies())
 }
 
 struct TlsFixture {

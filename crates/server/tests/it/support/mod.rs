@@ -51,6 +51,7 @@ pub(crate) fn test_agent(name: &str) -> Agent {
             }
         }
     })
+    .with_direct_replies()
     .description("Converts text to upper case")
 }
 
