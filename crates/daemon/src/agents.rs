@@ -34,7 +34,8 @@ fn build_agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError
         AgentKind::Command(command) => build_command(agent, command, config)?.into_agent(name),
         AgentKind::A2a(upstream) => {
             let built = build_remote_agent(agent, upstream, config)?;
-            return Ok(built.with_policy(agent.policy()).with_access(agent.access()));
+            let policy = agent.policy(built.policy());
+            return Ok(built.with_policy(policy).with_access(agent.access()));
         }
         AgentKind::Mcp(_) | AgentKind::Model(_) => {
             let (agent, kind) = (name.clone(), agent.kind.name());
@@ -49,8 +50,8 @@ fn build_agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError
     };
     let card = apply_config(&built.card());
     let extended = built.extended_card().map(apply_config);
-    let built = built.with_card(card).with_policy(agent.policy());
-    let built = built.with_access(agent.access());
+    let policy = agent.policy(built.policy());
+    let built = built.with_card(card).with_policy(policy).with_access(agent.access());
     Ok(match extended {
         Some(extended) => built.with_extended_card(extended),
         None => built,

@@ -110,8 +110,8 @@ impl Agent {
         self
     }
 
-    /// Sets the execution policy. Without it, the policy is
-    /// [`Executor::default_policy`] of the executor.
+    /// Replaces the execution policy, which is [`Executor::default_policy`] at first. To change one
+    /// setting, start from [`Agent::policy`].
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;

@@ -10,7 +10,9 @@ use latimer_daemon::config::{
 use latimer_daemon::validate;
 use latimer_protocol::card::AgentSkill;
 use latimer_runtime::RemoteAgent;
-use latimer_server::{CallerLimits, ContextConcurrency, EngineLimits, RateLimit, StreamTerminator};
+use latimer_server::{
+    CallerLimits, ContextConcurrency, EngineLimits, Policy, RateLimit, Record, StreamTerminator,
+};
 use latimer_store::Durability;
 
 use crate::fixture::ConfigFixture;
@@ -254,6 +256,7 @@ fn agent_table_is_resolved() {
         max_turn = "1h"
         cancel_grace = "1s"
         repeat_window = 0
+        direct_replies = true
         command = ["./shout", "-x"]
         input = "json"
         chunk = "\n"
@@ -269,11 +272,13 @@ fn agent_table_is_resolved() {
     let fixture = ConfigFixture::with_config(text);
     let config = fixture.load().unwrap().config;
     let agent = &config.agents[0];
-    let policy = agent.policy();
+    let default = Policy { record: Record::BeforeStart, ..Policy::default() };
+    let policy = agent.policy(&default);
     assert_eq!(policy.context_concurrency, ContextConcurrency::Queue);
     assert_eq!(policy.max_wait, Duration::from_secs(30));
     assert_eq!(policy.turn_timeout, Some(Duration::from_secs(3600)));
     assert_eq!(policy.idempotency_window, Duration::ZERO);
+    assert_eq!((policy.direct_replies, policy.record), (true, Record::BeforeStart));
     assert_eq!(AgentSkill::from(&agent.card.skills[0]).name, "shout");
     let AgentKind::Command(command) = &agent.kind else { panic!("{agent:?}") };
     assert_eq!(Path::new(&command.command[0]), fixture.temp_dir.path().join("./shout"));

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use latimer_protocol::card::{AgentCard, AgentSkill};
-use latimer_server::{Agent, AgentFailure, Executor, Turn};
+use latimer_server::{Agent, AgentFailure, Executor, Policy, Record, Turn};
 
 use crate::process::SHELL;
 use home::HomeDir;
@@ -270,6 +270,11 @@ pub fn shell_command(line: &str) -> [String; 3] {
 impl Executor for CommandAgent {
     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         CommandRun::start(self, turn)?.finish().await
+    }
+
+    /// A program has effects outside the server, so a turn is recorded before it starts.
+    fn default_policy(&self) -> Policy {
+        Policy { record: Record::BeforeStart, ..Policy::default() }
     }
 }
 

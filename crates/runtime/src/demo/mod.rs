@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use latimer_protocol::card::{AgentCard, AgentSkill};
 use latimer_protocol::{Message, Part, Phase, Task, Timestamp};
-use latimer_server::{Agent, AgentFailure, Executor, Turn, TurnError};
+use latimer_server::{Agent, AgentFailure, Executor, Policy, Turn, TurnError};
 use tokio::time::sleep;
 
 use crate::echo::echo_artifact;
@@ -86,6 +86,10 @@ impl DemoAgent {
 
 #[async_trait]
 impl Executor for DemoAgent {
+    fn default_policy(&self) -> Policy {
+        Policy { direct_replies: true, ..Policy::default() }
+    }
+
     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         if let Some(scenario) = Scenario::from_message(turn.message()) {
             return Ok(scenario.run(&turn).await?);

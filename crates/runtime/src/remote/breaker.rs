@@ -35,6 +35,11 @@ impl CircuitBreaker {
         }
     }
 
+    /// Returns the time for which no call may be made.
+    pub(super) fn open_for(&self, now: Instant) -> Option<Duration> {
+        self.open_until.filter(|until| now < *until).map(|until| until - now)
+    }
+
     /// Closes the circuit after a successful call.
     pub(super) fn record_success(&mut self) {
         *self = Self::default();

@@ -32,7 +32,7 @@ use latimer_client::{CardSource, ClientBuilder, Error as ClientError};
 use latimer_protocol::Task;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::swarm::Directive;
-use latimer_server::{Agent, AgentFailure, CardHandle, Executor, Health, Turn};
+use latimer_server::{Agent, AgentFailure, CardHandle, Executor, Health, Policy, Record, Turn};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tracing::warn;
@@ -41,7 +41,7 @@ use self::deferred::send_then_follow;
 use self::outgoing::{TaskIdSource, UpstreamRequest};
 use self::relay::Relay;
 use self::upstream::Upstream;
-use crate::peer::hops::{HopPath, hop_id};
+use crate::peer::hops::{HopError, HopPath, hop_id};
 use crate::peer::upstream_ids::UpstreamIds;
 
 /// Maximum time that a call waits for an agent that has not been discovered yet.
@@ -186,6 +186,11 @@ impl RemoteAgent {
         self.hop_id.get_or_init(|| hop_id(turn.agent()))
     }
 
+    /// Returns the hops of a message, including this one.
+    fn hop_path(&self, turn: &Turn) -> Result<HopPath, HopError> {
+        HopPath::from_message(turn.message(), self.max_hops).push(self.hop_id(turn))
+    }
+
     fn start_discovery(&self, card_handle: Option<&CardHandle>) {
         self.discovery.get_or_init(|| self.upstream.start_discovery(card_handle.cloned()));
     }
@@ -193,16 +198,34 @@ impl RemoteAgent {
 
 #[async_trait]
 impl Executor for RemoteAgent {
+    /// The reply has the kind that the upstream agent chooses, and sending has effects outside the
+    /// server.
+    fn default_policy(&self) -> Policy {
+        Policy { direct_replies: true, record: Record::BeforeStart, ..Policy::default() }
+    }
+
+    /// Rejects messages that must not be forwarded, and those that cannot be: the circuit is open, or
+    /// the agent is not discovered within [`DISCOVERY_WAIT`].
+    async fn check(&self, turn: &Turn) -> Result<(), AgentFailure> {
+        self.start_discovery(None);
+        if Directive::from_message(turn.message()).is_some() {
+            return Ok(turn.reject(DIRECTIVES_NOT_FORWARDED).await?);
+        }
+        if let Err(problem) = self.hop_path(turn) {
+            return Ok(turn.reject(problem.to_string()).await?);
+        }
+        self.upstream.check(DISCOVERY_WAIT).await.map_err(AgentFailure::reject_message)
+    }
+
     async fn execute(&self, turn: Turn) -> Result<(), AgentFailure> {
         self.start_discovery(None);
         if Directive::from_message(turn.message()).is_some() {
             return Ok(turn.reject(DIRECTIVES_NOT_FORWARDED).await?);
         }
-        let hop_path =
-            match HopPath::from_message(turn.message(), self.max_hops).push(self.hop_id(&turn)) {
-                Ok(path) => path,
-                Err(problem) => return Ok(turn.reject(problem.to_string()).await?),
-            };
+        let hop_path = match self.hop_path(&turn) {
+            Ok(path) => path,
+            Err(problem) => return Ok(turn.reject(problem.to_string()).await?),
+        };
         let mut permit =
             self.upstream.acquire(DISCOVERY_WAIT).await.map_err(AgentFailure::reject_message)?;
         let client = permit.client(turn.extensions());

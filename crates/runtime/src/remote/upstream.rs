@@ -121,31 +121,41 @@ impl Upstream {
         warn!(agent = self.name, task = %task_id, "canceling the upstream task failed");
     }
 
+    /// Checks whether a call can be made: waits for the discovery of the agent, and takes no permit.
+    ///
+    /// # Errors
+    /// As [`Upstream::acquire`].
+    pub(super) async fn check(&self, max_wait: Duration) -> Result<(), Error> {
+        if let Some(wait) = self.breaker().open_for(Instant::now()) {
+            return Err(not_responding(wait));
+        }
+        self.wait_until_discovered(max_wait).await.map(drop)
+    }
+
     /// Waits for the discovery of the agent and returns a permit for one call.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`] when the circuit is open, or the agent is not discovered within
     /// `max_wait`.
     pub(super) async fn acquire(&self, max_wait: Duration) -> Result<CallPermit<'_>, Error> {
-        let unavailable = |wait: Duration| {
-            let message = "the upstream agent is not responding; try again later";
-            Error::new(ErrorKind::Unavailable, message).with_retry_after(wait)
-        };
-        self.breaker().try_acquire(Instant::now()).map_err(unavailable)?;
+        self.breaker().try_acquire(Instant::now()).map_err(not_responding)?;
+        let client = self.wait_until_discovered(max_wait).await?;
+        Ok(CallPermit { upstream: self, client })
+    }
+
+    async fn wait_until_discovered(&self, max_wait: Duration) -> Result<Client, Error> {
         let mut client_updates = self.client.subscribe();
         let current = client_updates.borrow().clone();
         if let Some(client) = current {
-            return Ok(CallPermit { upstream: self, client });
+            return Ok(client);
         }
         self.refresh_requested.notify_one();
         let discovered = timeout(max_wait, client_updates.wait_for(Option::is_some)).await;
-        match discovered.ok().and_then(Result::ok).and_then(|client| client.clone()) {
-            Some(client) => Ok(CallPermit { upstream: self, client }),
-            None => {
-                let message = "the upstream agent has not been discovered yet; try again later";
-                Err(Error::new(ErrorKind::Unavailable, message).with_retry_after(max_wait))
-            }
-        }
+        let client = discovered.ok().and_then(Result::ok).and_then(|client| client.clone());
+        client.ok_or_else(|| {
+            let message = "the upstream agent has not been discovered yet; try again later";
+            Error::new(ErrorKind::Unavailable, message).with_retry_after(max_wait)
+        })
     }
 
     pub(super) fn health(&self) -> Health {
@@ -244,6 +254,12 @@ impl Upstream {
         self.client.send_replace(Some(client));
         Ok(())
     }
+}
+
+/// Returns the error of calls while the circuit is open.
+fn not_responding(wait: Duration) -> Error {
+    let message = "the upstream agent is not responding; try again later";
+    Error::new(ErrorKind::Unavailable, message).with_retry_after(wait)
 }
 
 /// Permit for calls to the upstream agent. Its results update the circuit breaker.

@@ -24,7 +24,7 @@ impl EngineHarness {
     }
 
     pub(crate) fn with_store(agent: Agent, store: Arc<dyn TaskStore>) -> Self {
-        let policy = Policy { cancel_grace: Duration::from_secs(2), ..Policy::default() };
+        let policy = Policy { cancel_grace: Duration::from_secs(2), ..agent.policy().clone() };
         let registry = AgentRegistry::new([agent.with_policy(policy)]).unwrap();
         Self { engine: Engine::new(Arc::new(registry), store, EngineLimits::default()) }
     }

@@ -54,7 +54,10 @@ async fn mtls_server(authority: &Authority, dir: &TempDir) -> RunningServer {
     let agent = Agent::from_fn("who", |turn: Turn| async move {
         turn.direct_reply(turn.caller().id().to_string()).await
     });
-    listen(Server::new(agent).tls(tls).authenticate(CertificateAuth::default())).await
+    listen(
+        Server::new(agent.with_direct_replies()).tls(tls).authenticate(CertificateAuth::default()),
+    )
+    .await
 }
 
 #[tokio::test]

@@ -20,6 +20,10 @@ section! {
         card: CardConfig, flat;
         /// Whether the agent's card offers streaming. If `false`, callers can only block or poll.
         streaming: bool, default("true") => "false";
+        /// Whether the agent may reply with a message instead of a task. If `false`, every reply is
+        /// a task, which callers see as soon as the agent has to wait for something. If `true`,
+        /// callers see a task once the agent has done anything but reply with a message.
+        direct_replies: bool, optional("`true` for `a2a` and `demo`, otherwise `false`") => "true";
         /// How the agent handles concurrent messages in one context: `parallel` runs them
         /// concurrently, `queue` in arrival order, `reject` refuses all but the first. Messages to
         /// a task that requires input are always accepted.

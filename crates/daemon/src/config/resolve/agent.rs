@@ -21,9 +21,9 @@ impl AgentConfig {
         }
     }
 
-    /// Returns the policy for the agent's turns.
+    /// Returns the policy for the agent's turns. `default` is the policy of its kind.
     #[must_use]
-    pub fn policy(&self) -> Policy {
+    pub fn policy(&self, default: &Policy) -> Policy {
         use latimer_server::ContextConcurrency as Concurrency;
         Policy {
             context_concurrency: match self.contexts {
@@ -35,6 +35,8 @@ impl AgentConfig {
             turn_timeout: self.max_turn,
             cancel_grace: self.cancel_grace,
             idempotency_window: self.repeat_window,
+            direct_replies: self.direct_replies.unwrap_or(default.direct_replies),
+            record: default.record,
         }
     }
 

@@ -54,9 +54,9 @@ async fn start_working_task(
         },
     })
     .await;
-    let policy = Policy { cancel_grace: GRACE, ..Policy::default() };
-    let agent =
-        remote_agent(stub.address(), &BINDING_VERSIONS[0]).into_agent("proxy").with_policy(policy);
+    let agent = remote_agent(stub.address(), &BINDING_VERSIONS[0]).into_agent("proxy");
+    let policy = Policy { cancel_grace: GRACE, ..agent.policy().clone() };
+    let agent = agent.with_policy(policy);
     let gateway = start_gateway_with([agent]).await;
     let client = client_for(gateway.address(), &BINDING_VERSIONS[0]);
     let configuration = SendMessageConfiguration { return_immediately: true, ..Default::default() };

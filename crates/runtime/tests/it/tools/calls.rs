@@ -163,7 +163,7 @@ async fn contexts_of_two_callers_are_isolated() {
             }
         }
     });
-    let server = Server::new(agent).authenticate_with(|headers| {
+    let server = Server::new(agent.with_direct_replies()).authenticate_with(|headers| {
         let name = headers.get("x-name").and_then(|it| it.to_str().ok())?;
         Some(Caller::new(name))
     });

@@ -65,7 +65,7 @@ async fn retry_after_of_agent_is_reported() {
         let busy = Error::new(ErrorKind::Unavailable, "try again later");
         Err::<(), _>(AgentFailure::reject_message(busy.with_retry_after(Duration::from_secs(7))))
     });
-    let busy = start_server(Server::new(agent)).await;
+    let busy = start_server(Server::new(agent.with_direct_replies())).await;
     let tools = toolbox(tool("busy", busy.address(), &VERSIONS[0]));
     let error = call_with_text(&tools, "hello").await.unwrap_err();
     assert_eq!(error.message(), "try again later");
@@ -97,7 +97,7 @@ async fn errors_never_contain_agent_address() {
             turn.text(),
         )))
     });
-    let refuser = start_server(Server::new(refuser)).await;
+    let refuser = start_server(Server::new(refuser.with_direct_replies())).await;
     let address = refuser.address();
     let tools = toolbox(tool("refuser", address, &VERSIONS[0]));
     let error = call_with_text(&tools, &format!("{address} is down")).await.unwrap_err();

@@ -33,6 +33,14 @@ impl Executor for DelegatingAgent {
         self.0.recover(turn).await
     }
 
+    fn default_policy(&self) -> Policy {
+        self.0.default_policy()
+    }
+
+    async fn check(&self, turn: &Turn) -> Result<(), AgentFailure> {
+        self.0.check(turn).await
+    }
+
     async fn release(&self, task: &Task, note: Option<&str>) {
         self.0.release(task, note).await;
     }
@@ -87,8 +95,9 @@ impl Executor for PipelineAgent {
 
 /// Serves an agent with a long cancel grace.
 async fn start_agent(executor: impl Executor) -> (RunningServer, Client) {
-    let policy = Policy { cancel_grace: 2 * TEST_TIMEOUT, ..Policy::default() };
-    let agent = Agent::new("local", executor).with_policy(policy);
+    let agent = Agent::new("local", executor);
+    let policy = Policy { cancel_grace: 2 * TEST_TIMEOUT, ..agent.policy().clone() };
+    let agent = agent.with_policy(policy);
     let running = start_server(Server::new(agent)).await;
     let client = client_for(running.address(), &VERSIONS[0]);
     (running, client)

@@ -39,6 +39,7 @@ fn chatty_agent() -> Agent {
             }
         }
     })
+    .with_direct_replies()
 }
 
 /// Returns settings with short backoffs.
