@@ -100,7 +100,7 @@ impl Default for Settings {
             allowed_hosts: Vec::new(),
             version_policy: VersionPolicy::Lenient,
             stream_terminator: StreamTerminator::None,
-            keep_alive: Duration::from_secs(15),
+            keep_alive: Duration::from_secs(3),
             card_max_age: Duration::from_secs(300),
             superset_card: true,
             drain_timeout: Duration::from_secs(30),

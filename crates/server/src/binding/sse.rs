@@ -28,6 +28,7 @@ pub(crate) struct SseBody {
     writer: SseWriter,
     terminator: StreamTerminator,
     keep_alive: KeepAliveTimer,
+    started: bool,
     finished: bool,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct StreamOptions {
 impl SseBody {
     pub(super) fn new(stream: EventStream, writer: SseWriter, options: StreamOptions) -> Self {
         let keep_alive = KeepAliveTimer { interval: options.keep_alive, timer: None };
-        Self { stream, writer, terminator: options.terminator, keep_alive, finished: false }
+        Self { stream, writer, terminator: options.terminator, keep_alive, started: false, finished: false }
     }
 
     /// Returns whether everything was sent.
@@ -72,7 +73,10 @@ impl SseBody {
                 Poll::Ready(Some(Err(error))) => self.fail(&mut chunk, &error),
                 Poll::Ready(None) => self.finish(&mut chunk),
                 Poll::Pending if chunk.is_empty() => {
-                    ready!(self.keep_alive.poll(context));
+                    // The first comment tells the client that the message was accepted.
+                    if self.started {
+                        ready!(self.keep_alive.poll(context));
+                    }
                     chunk.extend_from_slice(sse::KEEP_ALIVE);
                     break;
                 }
@@ -82,6 +86,7 @@ impl SseBody {
                 break;
             }
         }
+        self.started = true;
         self.keep_alive.reset();
         Poll::Ready(Some(Bytes::from(chunk)).filter(|it| !it.is_empty()))
     }

@@ -97,7 +97,7 @@ section! {
         /// that do not finish continue with the next start.
         drain: Duration, default("\"30s\"") => "\"1m\"";
         /// How long a stream may be silent before a comment is sent to keep its connection open.
-        keep_alive: Duration, default("\"15s\"") => "\"30s\"";
+        keep_alive: Duration, default("\"3s\"") => "\"30s\"";
         /// Value of the `User-Agent` header in calls to remote agents and webhooks.
         user_agent: String, optional("`Latimer/VERSION A2A`") => "\"Example-Agents/2.1\"";
         /// How long clients may cache an agent card before they revalidate it.

@@ -25,6 +25,9 @@ pub struct FrameHead<'a> {
 /// Appends one frame to `out`. The slices in `data` are concatenated, and each line of the data
 /// becomes a `data` field.
 ///
+/// The data is JSON or ASCII text: U+0085, U+2028 and U+2029, at which some clients split lines, are
+/// written as JSON escapes.
+///
 /// ```
 /// # use latimer_protocol::{Revision, binding::sse};
 /// let mut out = Vec::new();
@@ -64,7 +67,7 @@ fn write_field(out: &mut Vec<u8>, prefix: &[u8], value: &[&[u8]]) {
                 remainder = &remainder[1..];
             }
             let end = memchr2(b'\r', b'\n', remainder);
-            out.extend_from_slice(&remainder[..end.unwrap_or(remainder.len())]);
+            extend_escaped(out, &remainder[..end.unwrap_or(remainder.len())]);
             after_cr = end.is_some_and(|end| remainder[end] == b'\r');
             let Some(end) = end else { break };
             out.push(b'\n');
@@ -73,4 +76,27 @@ fn write_field(out: &mut Vec<u8>, prefix: &[u8], value: &[&[u8]]) {
         }
     }
     out.push(b'\n');
+}
+
+/// Appends a line, with JSON escapes for the characters that only some clients take for line endings.
+fn extend_escaped(out: &mut Vec<u8>, line: &[u8]) {
+    let mut remainder = line;
+    let mut from = 0;
+    while let Some(found) = memchr2(0xC2, 0xE2, &remainder[from..]) {
+        let at = from + found;
+        let escape: &[u8] = match &remainder[at..] {
+            [0xC2, 0x85, ..] => b"\\u0085",
+            [0xE2, 0x80, 0xA8, ..] => b"\\u2028",
+            [0xE2, 0x80, 0xA9, ..] => b"\\u2029",
+            _ => {
+                from = at + 1;
+                continue;
+            }
+        };
+        out.extend_from_slice(&remainder[..at]);
+        out.extend_from_slice(escape);
+        remainder = &remainder[at + if remainder[at] == 0xC2 { 2 } else { 3 }..];
+        from = 0;
+    }
+    out.extend_from_slice(remainder);
 }

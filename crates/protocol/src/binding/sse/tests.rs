@@ -48,6 +48,20 @@ fn frames_are_written() {
 }
 
 #[test]
+fn unicode_line_separators_are_escaped() {
+    let value = serde_json::json!({"text": "a\u{2028}b\u{2029}\u{2029}c\u{85}é “ü” \\\u{2028}"});
+    let json = value.to_string();
+    let mut out = Vec::new();
+    write_frame(&mut out, FrameHead::default(), &[json.as_bytes(), b" ", json.as_bytes()]);
+    let text = String::from_utf8(out).unwrap();
+    assert!(!text.contains(['\u{85}', '\u{2028}', '\u{2029}']), "{text:?}");
+    let data = text.strip_prefix("data: ").unwrap().trim_end();
+    let values: Vec<serde_json::Value> =
+        serde_json::Deserializer::from_str(data).into_iter().map(Result::unwrap).collect();
+    assert_eq!(values, [value.clone(), value]);
+}
+
+#[test]
 fn streams_decode_identically_however_chunked() {
     for (text, want) in [
         ("", vec![]),
