@@ -18,4 +18,5 @@ mod push;
 mod restart;
 mod secrets;
 mod serve;
+mod single_run;
 mod survival;
