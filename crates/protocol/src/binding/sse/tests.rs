@@ -189,7 +189,11 @@ proptest! {
     #[test]
     fn written_frames_round_trip_however_chunked(
         frames in prop::collection::vec(
-            (any::<Option<u64>>(), "[^\r\n]{0,8}", "[^\r]{0,40}|\\PC{0,4}(\n\\PC{0,4}){0,4}"),
+            (
+                any::<Option<u64>>(),
+                "[^\r\n]{0,8}",
+                "[^\r\u{85}\u{2028}\u{2029}]{0,40}|\\PC{0,4}(\n\\PC{0,4}){0,4}",
+            ),
             0..6,
         ),
         cuts: Vec<prop::sample::Index>,
