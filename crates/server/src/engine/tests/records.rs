@@ -1,6 +1,8 @@
 //! Recording and visibility of tasks: the kind of a reply depends on what the agent declares, never on
 //! how long it takes.
 
+#![expect(clippy::disallowed_methods, reason = "the runtime of a test stops its tasks")]
+
 use std::sync::Mutex;
 
 use async_trait::async_trait;
