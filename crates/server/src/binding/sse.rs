@@ -48,7 +48,14 @@ pub(super) struct StreamOptions {
 impl SseBody {
     pub(super) fn new(stream: EventStream, writer: SseWriter, options: StreamOptions) -> Self {
         let keep_alive = KeepAliveTimer { interval: options.keep_alive, timer: None };
-        Self { stream, writer, terminator: options.terminator, keep_alive, started: false, finished: false }
+        Self {
+            stream,
+            writer,
+            terminator: options.terminator,
+            keep_alive,
+            started: false,
+            finished: false,
+        }
     }
 
     /// Returns whether everything was sent.
