@@ -84,10 +84,15 @@ impl Backend {
 /// Registers gauges of the engine's activity.
 fn register_gauges(engine: &Engine, metrics: &Metrics) {
     type ReadActivity = fn(Activity) -> usize;
-    let gauges: [(&str, &str, ReadActivity); 3] = [
+    let gauges: [(&str, &str, ReadActivity); 4] = [
         ("live_tasks", "Tasks with a running turn or a reader", |it| it.live_tasks),
         ("turns", "Running and waiting turns", |it| it.turns),
         ("streams", "Open event streams", |it| it.streams),
+        (
+            "held_tasks",
+            "Tasks that callers cannot see yet, because the agent may reply with a message",
+            |it| it.held_tasks,
+        ),
     ];
     for (name, help, read) in gauges {
         let engine = engine.clone();

@@ -10,6 +10,7 @@ mod client;
 mod page;
 mod sdk;
 mod server;
+mod silent;
 mod via_gateway;
 
 use std::path::{Path, PathBuf};

@@ -23,6 +23,14 @@ fn chatty_agent() -> Agent {
         match turn.text().as_str() {
             "ask" => turn.request_input("which one?").await,
             "say" => turn.direct_reply("just so").await,
+            "say later" => {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                turn.direct_reply("just so").await
+            }
+            "work later" => {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                turn.reply("done").await
+            }
             "awaited" => turn.complete_with(turn.is_result_only().to_string()).await,
             "wait" => {
                 turn.set_working().await?;

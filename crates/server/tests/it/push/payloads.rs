@@ -65,6 +65,20 @@ async fn late_webhook_receives_only_later_events() {
 }
 
 #[tokio::test]
+async fn webhook_of_held_task_waits_until_the_task_is_visible() {
+    let (server, receiver) = (start_chatty_server(short_timeouts()).await, Receiver::new().await);
+    let hook = webhook_at(&receiver.url("/"));
+    let response = server.v1().post("/a2a", send_with_webhook("say later", &hook, false)).await;
+    assert!(response.json()["result"]["message"].is_object(), "{}", response.text());
+    let response = server.v1().post("/a2a", send_with_webhook("work later", &hook, false)).await;
+    let task = task_id(&response);
+    // The retracted task has no events before those of the visible one.
+    let deliveries = receiver.wait_accepted(4).await;
+    assert_eq!(deliveries[0].json()["task"]["id"], task.as_str());
+    assert_eq!(deliveries[3].summary(), "COMPLETED");
+}
+
+#[tokio::test]
 async fn direct_reply_triggers_no_delivery() {
     let (server, receiver) = (start_chatty_server(short_timeouts()).await, Receiver::new().await);
     let response = server
