@@ -155,8 +155,16 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
         reply: Option<(IdempotencyRecord, &Message)>,
     ) -> Result<(), Error>;
 
-    /// Claims up to `limit` tasks whose process ended with pending work, in creation
-    /// order. Claimed tasks belong to this process. Returns an empty list when none are left.
+    /// Returns the number of tasks whose process ended with pending work.
+    async fn count_abandoned(&self) -> Result<u64, Error>;
+
+    /// Claims a task whose process ended with pending work. `None` if the task is not abandoned, for
+    /// example because this process has claimed it already.
+    async fn claim(&self, key: &TaskKey) -> Result<Option<StoredTask>, Error>;
+
+    /// Claims up to `limit` tasks whose process ended with pending work: those with a started turn
+    /// first, each group in creation order. Claimed tasks belong to this process. Returns an empty
+    /// list when none are left.
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, Error>;
 
     /// Removes finished tasks and idempotency records beyond the retention. Returns the number of

@@ -215,7 +215,8 @@ rules! {
         new_store_has_no_abandoned_tasks
         tasks_and_records_survive_restart
         eviction_order_survives_restart
-        abandoned_tasks_are_claimed_once_in_creation_order
+        abandoned_tasks_are_claimed_once_in_recovery_order
+        single_abandoned_task_is_claimed_once
         claimed_tasks_can_be_abandoned_again
     }
 }

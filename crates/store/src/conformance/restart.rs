@@ -91,7 +91,7 @@ pub(super) async fn eviction_order_survives_restart(fixture: &dyn StoreFixture) 
     }
 }
 
-pub(super) async fn abandoned_tasks_are_claimed_once_in_creation_order(fixture: &dyn StoreFixture) {
+pub(super) async fn abandoned_tasks_are_claimed_once_in_recovery_order(fixture: &dyn StoreFixture) {
     if !fixture.is_durable() {
         return;
     }
@@ -118,19 +118,48 @@ pub(super) async fn abandoned_tasks_are_claimed_once_in_creation_order(fixture: 
             abandoned.push(script.stored_task());
         }
     }
+    abandoned.sort_by_key(|it| it.header.pending_work == PendingWork::Queued);
     drop(store);
 
     let store = fixture.open(UNLIMITED).await;
     let mut own = Script::new("own");
     append(&*store, own.create(40)).await;
+    let count = store.count_abandoned().await.expect("count succeeds");
+    assert_eq!(count, abandoned.len() as u64);
     let mut claimed = Vec::new();
     for limit in [1, 3, 100, 100] {
         let batch = store.claim_abandoned(limit).await.expect("claim succeeds");
         assert!(batch.len() <= limit, "the limit is {limit}");
         claimed.extend(batch);
     }
-    assert_eq!(claimed, abandoned, "each task once, in creation order");
+    assert_eq!(claimed, abandoned, "each task once, started turns first");
+    assert_eq!(store.count_abandoned().await.expect("count succeeds"), 0);
     own.assert_stored(&*store).await;
+}
+
+pub(super) async fn single_abandoned_task_is_claimed_once(fixture: &dyn StoreFixture) {
+    if !fixture.is_durable() {
+        return;
+    }
+    let store = fixture.open(UNLIMITED).await;
+    let mut scripts = ["working", "waiting", "done"].map(Script::new);
+    let states = [TaskState::Working, TaskState::InputRequired, TaskState::Completed];
+    for (script, state) in scripts.iter_mut().zip(states) {
+        append(&*store, script.create(1)).await;
+        append(&*store, script.set_status(state, 2)).await;
+    }
+    drop(store);
+
+    let store = fixture.open(UNLIMITED).await;
+    let [working, waiting, done] = &scripts;
+    for script in [waiting, done, &Script::new("unknown")] {
+        let claimed = store.claim(&script.key).await.expect("claim succeeds");
+        assert_eq!(claimed, None, "{:?}", script.key.id);
+    }
+    let claimed = store.claim(&working.key).await.expect("claim succeeds");
+    assert_eq!(claimed, Some(working.stored_task()));
+    assert_eq!(store.claim(&working.key).await.expect("claim succeeds"), None);
+    assert_eq!(claim(&*store, 10).await, []);
 }
 
 pub(super) async fn claimed_tasks_can_be_abandoned_again(fixture: &dyn StoreFixture) {

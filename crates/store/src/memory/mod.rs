@@ -347,6 +347,16 @@ impl TaskStore for MemoryStore {
         }
     }
 
+    /// Returns zero: the tasks of an ended process are lost.
+    async fn count_abandoned(&self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    /// Returns `None`: the tasks of an ended process are lost.
+    async fn claim(&self, _key: &TaskKey) -> Result<Option<StoredTask>, Error> {
+        Ok(None)
+    }
+
     /// Returns an empty list: the tasks of an ended process are lost.
     async fn claim_abandoned(&self, _limit: usize) -> Result<Vec<StoredTask>, Error> {
         Ok(Vec::new())

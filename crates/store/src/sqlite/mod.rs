@@ -47,7 +47,7 @@ pub use self::open::OpenError;
 use self::reader::{LoadedTask, ReaderPool};
 use self::seal::Seal;
 use self::writer::{
-    ClaimAbandoned, PreparedAppend, PreparedReply, Retract, Sweep, Writer, WriterState,
+    ClaimAbandoned, ClaimTask, PreparedAppend, PreparedReply, Retract, Sweep, Writer, WriterState,
 };
 use crate::{
     Append, Error, IdempotencyKey, IdempotencyRecord, LoggedEvent, PriorOutcome, Retention,
@@ -83,6 +83,8 @@ pub struct SqliteStore {
     seal: Seal,
     path: PathBuf,
     retention: Retention,
+    /// Identifies this process in task rows.
+    epoch: i64,
     _lock: Lock,
 }
 
@@ -105,6 +107,7 @@ impl SqliteStore {
         let lock = Lock::acquire(&path, &holder)?;
         let failed = |source| OpenError::Database { path: path.clone(), source };
         let database = open::open(&path, durability)?;
+        let epoch = database.epoch;
         let (idempotency_cache, finished_cache) =
             (Arc::<IdempotencyCache>::default(), Arc::<FinishedTaskCache>::default());
         let state = WriterState::new(
@@ -125,6 +128,7 @@ impl SqliteStore {
             seal,
             path,
             retention,
+            epoch,
             _lock: lock,
         })
     }
@@ -213,6 +217,19 @@ impl TaskStore for SqliteStore {
         reply: Option<(IdempotencyRecord, &Message)>,
     ) -> Result<(), Error> {
         self.writer.run(Retract::new(key, expected, reply)?).await
+    }
+
+    async fn count_abandoned(&self) -> Result<u64, Error> {
+        let epoch = self.epoch;
+        self.readers.read_blocking(move |db| reader::count_abandoned(db, epoch)).await
+    }
+
+    async fn claim(&self, key: &TaskKey) -> Result<Option<StoredTask>, Error> {
+        let claimed = self.writer.run(ClaimTask { key: key.clone() }).await?;
+        match claimed {
+            Some(_) => self.load(key).await,
+            None => Ok(None),
+        }
     }
 
     /// Tasks that cannot be read are claimed but not returned, so they stay unchanged.

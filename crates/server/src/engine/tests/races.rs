@@ -104,6 +104,14 @@ impl TaskStore for SlowStore {
         retracted
     }
 
+    async fn count_abandoned(&self) -> Result<u64, StoreError> {
+        self.store.count_abandoned().await
+    }
+
+    async fn claim(&self, key: &TaskKey) -> Result<Option<StoredTask>, StoreError> {
+        self.store.claim(key).await
+    }
+
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, StoreError> {
         self.store.claim_abandoned(limit).await
     }

@@ -24,6 +24,13 @@ pub(in crate::sqlite) fn list(db: &Connection, query: &TaskQuery) -> Result<Task
     Ok(TaskPage { tasks: tasks?, next, total })
 }
 
+/// Returns the number of tasks with pending work that no process since `epoch` has claimed.
+pub(in crate::sqlite) fn count_abandoned(db: &Connection, epoch: i64) -> Result<u64, Error> {
+    let count = "SELECT count(*) FROM tasks WHERE work <> 0 AND epoch < ?1";
+    let count = db.prepare_cached(count).and_then(|mut it| it.query_row([epoch], |row| row.get(0)));
+    count.map(i64::unsigned_abs).map_err(unavailable)
+}
+
 /// Columns of a task in the list index.
 struct IndexEntry {
     task_number: i64,

@@ -42,7 +42,7 @@ use super::open::OpenDatabase;
 use crate::{BoxError, Error, Retention};
 
 pub(super) use self::append::PreparedAppend;
-pub(super) use self::claim::ClaimAbandoned;
+pub(super) use self::claim::{ClaimAbandoned, ClaimTask};
 pub(super) use self::idempotency::PreparedReply;
 pub(super) use self::retract::Retract;
 pub(super) use self::sweep::Sweep;
