@@ -145,8 +145,8 @@ fn startup_summary(loaded: &LoadedConfig, banner: &Banner, started: Instant) -> 
     lines.extend(banner.card_url.iter().map(|it| format!("card   {it}")));
     lines.push(match banner.recovered_tasks {
         0 => format!("store  {}", banner.store),
-        1 => format!("store  {}  1 task recovered", banner.store),
-        tasks => format!("store  {}  {tasks} tasks recovered", banner.store),
+        1 => format!("store  {}  recovering 1 task", banner.store),
+        tasks => format!("store  {}  recovering {tasks} tasks", banner.store),
     });
     lines.push(format!("ready in {} ms", started.elapsed().as_millis()));
     lines.extend(banner.curl().map(|it| format!("\nTry it:\n\n{it}\n")));

@@ -131,7 +131,7 @@ fn killed_gateway_resumes_upstream_tasks() {
     }
 
     let gateway = serve_proxy(&dir, &demo.address());
-    assert!(gateway.startup_output.contains("2 tasks recovered"), "{}", gateway.startup_output);
+    assert!(gateway.startup_output.contains("recovering 2 tasks"), "{}", gateway.startup_output);
     assert_eq!(artifact_texts(&gateway.wait_until(&running, is_completed)), expected_chunks(20));
     assert_eq!(artifact_texts(&gateway.wait_until(&finishing, is_completed)), expected_chunks(15));
     let reply = json!({"message": {

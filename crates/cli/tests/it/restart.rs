@@ -19,7 +19,7 @@ fn killed_server_resumes_running_tasks() {
     first.wait_for_exit();
 
     let second = dir.serve(&args);
-    assert!(second.startup_output.contains("1 task recovered"), "{}", second.startup_output);
+    assert!(second.startup_output.contains("recovering 1 task"), "{}", second.startup_output);
     let done = second.wait_until(&chunks, |it| it["status"]["state"] == "TASK_STATE_COMPLETED");
     let parts = done["artifacts"][0]["parts"].as_array().unwrap();
     let texts: Vec<_> = parts.iter().map(|it| it["text"].as_str().unwrap().to_owned()).collect();

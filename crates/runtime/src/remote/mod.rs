@@ -205,7 +205,7 @@ impl Executor for RemoteAgent {
     }
 
     /// Rejects messages that must not be forwarded, and those that cannot be: the circuit is open, or
-    /// the agent is not discovered within [`DISCOVERY_WAIT`].
+    /// the agent is not discovered within five seconds.
     async fn check(&self, turn: &Turn) -> Result<(), AgentFailure> {
         self.start_discovery(None);
         if Directive::from_message(turn.message()).is_some() {

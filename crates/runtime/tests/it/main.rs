@@ -7,5 +7,6 @@ mod command;
 mod demo;
 mod echo;
 mod harness;
+mod recovery;
 mod remote;
 mod tools;

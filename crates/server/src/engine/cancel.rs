@@ -28,7 +28,10 @@ impl Engine {
         let task_dialect = Some(stored.header.created_in);
         let task = match stored.header.state.is_terminal() {
             true => stored.task,
-            false => self.cancel_detached(self.0.live_tasks.get_or_create(&stored.key)).await?,
+            false => {
+                let stored = self.ensure_recovered(stored).await?;
+                self.cancel_detached(self.0.live_tasks.get_or_create(&stored.key)).await?
+            }
         };
         if task.status.state != TaskState::Canceled {
             let message = format!("task {} has already ended ({})", task.id, task.status.state);

@@ -175,6 +175,7 @@ impl Engine {
                 let live = self.0.live_tasks.get_or_create(&key);
                 let stored = self.store().load(&key).await.map_err(store_error)?;
                 let stored = stored.ok_or_else(|| Error::task_not_found(&key.id))?;
+                let stored = self.ensure_recovered(stored).await?;
                 live.sync_from_store(&stored);
                 // The append that ends at `revision` contains the message or follows it.
                 let after = Revision::new(revision.get() - 1);

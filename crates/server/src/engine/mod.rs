@@ -62,6 +62,7 @@ use self::idempotency::InFlightMessages;
 use self::live::LiveTasks;
 pub use self::quota::CallerLimits;
 use self::quota::{CallerQuota, CallerStreamGuard};
+use self::recover::Recovery;
 use self::shutdown::Shutdown;
 pub use self::task_scope::AccessRule;
 pub(crate) use self::task_scope::weight;
@@ -118,6 +119,7 @@ struct Inner {
     streams: Arc<AtomicUsize>,
     turns: AtomicUsize,
     held_tasks: AtomicUsize,
+    recovery: Recovery,
 }
 
 /// Limits on messages, streams and turns.
@@ -129,6 +131,8 @@ pub struct EngineLimits {
     pub max_streams: usize,
     /// Maximum number of running turns of all callers.
     pub max_turns: usize,
+    /// Maximum number of turns that the recovery of ended processes runs at a time.
+    pub max_recovering: usize,
     /// Limits for each caller.
     pub per_caller: CallerLimits,
 }
@@ -139,6 +143,7 @@ impl Default for EngineLimits {
             max_parts: 1_000,
             max_streams: 20_000,
             max_turns: 10_000,
+            max_recovering: 2_500,
             per_caller: CallerLimits::default(),
         }
     }
@@ -156,6 +161,8 @@ pub struct Activity {
     pub streams: usize,
     /// Tasks that their callers cannot see, because the agent may still reply with a message.
     pub held_tasks: usize,
+    /// Tasks of ended processes that are not recovered yet.
+    pub unrecovered_tasks: usize,
 }
 
 impl Engine {
@@ -180,6 +187,7 @@ impl Engine {
             streams: Arc::default(),
             turns: AtomicUsize::new(0),
             held_tasks: AtomicUsize::new(0),
+            recovery: Recovery::new(limits.max_recovering),
             limits,
         }))
     }
@@ -200,6 +208,7 @@ impl Engine {
             turns: self.0.turns.load(Ordering::Relaxed),
             streams: self.0.streams.load(Ordering::Relaxed),
             held_tasks: self.0.held_tasks.load(Ordering::Relaxed),
+            unrecovered_tasks: usize::try_from(self.0.recovery.remaining()).unwrap_or(usize::MAX),
         }
     }
 

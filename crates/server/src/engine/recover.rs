@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use latimer_outbound::Backoff;
@@ -12,7 +13,7 @@ use latimer_protocol::{
 use latimer_store::{
     Append, Error as StoreError, LoggedEvent, PendingWork, StoredTask, TaskHeader,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{error, info, warn};
 
 use super::accept::{InboundMessage, ReplyMode};
@@ -22,42 +23,135 @@ use super::turn_runner::{ExecutorCall, TurnRunner, failed_status};
 use super::{Engine, ids, store_error};
 use crate::agent::{Agent, ContextConcurrency};
 
-/// Number of tasks that one claim, and of events that one read of the store returns at most.
-const RECOVERY_BATCH: usize = 256;
+/// Delays between attempts while the store fails.
+const RETRY_BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(30) };
+
+/// Number of events that one read of the store returns at most.
+const EVENT_BATCH: usize = 256;
+
+/// State of the recovery, which the background and calls share.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    /// Number of tasks that are left.
+    remaining: AtomicU64,
+    /// Held from the claim of a task until its turn has the writer permit, so that no call uses the
+    /// task in between.
+    claiming: Mutex<()>,
+    /// Places for recovered turns.
+    places: Arc<Semaphore>,
+}
+
+impl Recovery {
+    pub(super) fn new(max_recovering: usize) -> Self {
+        Self {
+            remaining: AtomicU64::new(0),
+            claiming: Mutex::new(()),
+            places: Arc::new(Semaphore::new(max_recovering.max(1))),
+        }
+    }
+
+    /// Returns the number of tasks that are left.
+    pub(super) fn remaining(&self) -> u64 {
+        self.remaining.load(Ordering::Relaxed)
+    }
+
+    fn is_done(&self) -> bool {
+        self.remaining() == 0
+    }
+
+    fn count_recovered(&self) {
+        let _ = self.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |remaining| {
+            remaining.checked_sub(1)
+        });
+    }
+}
+
+/// Place of a recovered turn. Shared by the turns of one task; `None` for a task that a call needs.
+type RecoveryPlace = Option<Arc<OwnedSemaphorePermit>>;
 
 impl Engine {
-    /// Claims the tasks of ended processes and starts the periodic removal of expired tasks. Call
-    /// it once, before the first call.
+    /// Starts the recovery of the tasks of ended processes and the periodic removal of expired tasks.
+    /// Call it once, before the first call.
     ///
+    /// Returns the number of tasks to recover at once; the recovery runs in the background, with at
+    /// most [`EngineLimits::max_recovering`](super::EngineLimits::max_recovering) turns at a time.
     /// Queued turns start; interrupted ones go to [`Executor::recover`](crate::Executor::recover),
-    /// and tasks of agents that are no longer published fail. Returns the number of claimed tasks.
-    /// Their turns run in the background.
+    /// and tasks of agents that are no longer published fail. A task that a call needs is recovered
+    /// before its turn comes.
     ///
     /// # Errors
     /// Fails if the store cannot be read.
     pub async fn recover(&self) -> Result<u64, Error> {
         self.0.tracker.spawn(self.clone().sweep());
-        let mut abandoned = Vec::new();
-        loop {
-            let more = self.store().claim_abandoned(RECOVERY_BATCH).await.map_err(store_error)?;
-            if more.is_empty() {
-                break;
-            }
-            abandoned.extend(more);
-        }
-        if !abandoned.is_empty() {
-            info!(tasks = abandoned.len(), "claimed tasks of ended processes");
-        }
-        let count = abandoned.len() as u64;
+        let count = self.store().count_abandoned().await.map_err(store_error)?;
         if let Some(dispatcher) = self.0.dispatcher.get() {
             dispatcher.resume().await.map_err(store_error)?;
         }
-        // Running turns first: queued ones may wait for them.
-        abandoned.sort_by_key(|it| it.header.pending_work == PendingWork::Queued);
-        for stored in abandoned {
-            self.recover_task(stored).await?;
+        if count > 0 {
+            info!(tasks = count, "recovering tasks of ended processes");
+            self.0.recovery.remaining.store(count, Ordering::Relaxed);
+            self.0.tracker.spawn(self.clone().recover_in_background());
         }
         Ok(count)
+    }
+
+    /// Recovers all abandoned tasks. Ends early when the engine drains; the next process continues.
+    async fn recover_in_background(self) {
+        let mut failures = 0;
+        loop {
+            let place = tokio::select! {
+                place = Arc::clone(&self.0.recovery.places).acquire_owned() => place.ok(),
+                () = self.shutdown().draining() => return,
+            };
+            match self.recover_next(place.map(Arc::new)).await {
+                Ok(true) => failures = 0,
+                Ok(false) => break,
+                Err(error) => {
+                    failures += 1;
+                    warn!(%error, "recovery failed; retrying");
+                    tokio::select! {
+                        () = tokio::time::sleep(RETRY_BACKOFF.delay(failures)) => {}
+                        () = self.shutdown().draining() => return,
+                    }
+                }
+            }
+        }
+        self.0.recovery.remaining.store(0, Ordering::Relaxed);
+        info!("recovery finished");
+    }
+
+    /// Claims and recovers the next abandoned task. Returns whether there was one.
+    async fn recover_next(&self, place: RecoveryPlace) -> Result<bool, Error> {
+        let _claiming = self.0.recovery.claiming.lock().await;
+        let claimed = self.store().claim_abandoned(1).await.map_err(store_error)?;
+        let Some(stored) = claimed.into_iter().next() else { return Ok(false) };
+        self.recover_claimed(stored, place).await;
+        Ok(true)
+    }
+
+    /// Recovers a task of an ended process before a call uses it. Returns the task as it is then.
+    pub(super) async fn ensure_recovered(&self, stored: StoredTask) -> Result<StoredTask, Error> {
+        if stored.header.pending_work == PendingWork::None || self.0.recovery.is_done() {
+            return Ok(stored);
+        }
+        let _claiming = self.0.recovery.claiming.lock().await;
+        if let Some(claimed) = self.store().claim(&stored.key).await.map_err(store_error)? {
+            self.recover_claimed(claimed, None).await;
+        }
+        let reloaded = self.store().load(&stored.key).await.map_err(store_error)?;
+        Ok(reloaded.unwrap_or(stored))
+    }
+
+    /// Recovers a claimed task, or fails it if that is not possible.
+    async fn recover_claimed(&self, stored: StoredTask, place: RecoveryPlace) {
+        let key = stored.key.clone();
+        if let Err(error) = self.recover_task(stored, place).await {
+            warn!(task = %key.id, %error, "task could not be recovered");
+            let reason = "the task could not be recovered after a restart".to_owned();
+            self.fail_orphaned_task(self.0.live_tasks.get_or_create(&key), reason);
+        }
+        self.0.recovery.count_recovered();
     }
 
     /// Removes expired tasks at the interval of the store's retention.
@@ -76,7 +170,11 @@ impl Engine {
         }
     }
 
-    async fn recover_task(&self, mut stored: StoredTask) -> Result<(), Error> {
+    async fn recover_task(
+        &self,
+        mut stored: StoredTask,
+        place: RecoveryPlace,
+    ) -> Result<(), Error> {
         if stored.header.pending_work == PendingWork::Held {
             stored = self.make_visible(stored).await?;
         }
@@ -96,18 +194,17 @@ impl Engine {
         if let Some(permit) = WriterPermit::try_acquire(&live)
             && !is_settled(stored.header.state)
         {
-            self.resume_turn(interrupted, permit, stored);
+            self.resume_turn(interrupted, permit, stored, place.clone());
         }
         for inbound in queued {
             // No caller waits for the start.
             let (start_sender, _) = oneshot::channel();
-            self.spawn_detached(self.clone().run_follow_up(
-                inbound,
-                live.clone(),
-                None,
-                None,
-                start_sender,
-            ));
+            let turn = self.clone().run_follow_up(inbound, live.clone(), None, None, start_sender);
+            let place = place.clone();
+            self.spawn_detached(async move {
+                turn.await;
+                drop(place);
+            });
         }
         Ok(())
     }
@@ -150,7 +247,13 @@ impl Engine {
     }
 
     /// Resumes an interrupted turn, or starts a queued one.
-    fn resume_turn(&self, inbound: InboundMessage, permit: WriterPermit, stored: StoredTask) {
+    fn resume_turn(
+        &self,
+        inbound: InboundMessage,
+        permit: WriterPermit,
+        stored: StoredTask,
+        place: RecoveryPlace,
+    ) {
         let is_queued = stored.header.pending_work == PendingWork::Queued;
         let agent = Arc::clone(&inbound.agent);
         let (id, context) = (stored.key.id.clone(), stored.header.context.clone());
@@ -160,7 +263,11 @@ impl Engine {
             TurnRunner::for_existing_task(self.clone(), agent, permit, turn, stored, None);
         let concurrency = runner.agent.policy().context_concurrency;
         if is_queued && concurrency == ContextConcurrency::Queue {
-            return self.run_in_context_order(runner, true).detach();
+            let turn = self.run_in_context_order(runner, true);
+            return self.spawn_detached(async move {
+                turn.await;
+                drop(place);
+            });
         }
         let context_permit = match concurrency {
             ContextConcurrency::Parallel => None,
@@ -170,7 +277,10 @@ impl Engine {
         if !is_queued {
             runner.mark_started();
         }
-        self.spawn_detached(runner.run(executor_call, is_queued, context_permit));
+        self.spawn_detached(async move {
+            runner.run(executor_call, is_queued, context_permit).await;
+            drop(place);
+        });
     }
 
     /// Replays the log of a task to find the message of the interrupted turn and the messages that
@@ -183,11 +293,8 @@ impl Engine {
         let mut state = TaskState::Submitted;
         let mut cursor = Revision::START;
         loop {
-            let events = self
-                .store()
-                .events(&stored.key, cursor, RECOVERY_BATCH)
-                .await
-                .map_err(store_error)?;
+            let events =
+                self.store().events(&stored.key, cursor, EVENT_BATCH).await.map_err(store_error)?;
             let Some(last) = events.last() else { return Ok(turns) };
             cursor = last.revision;
             for LoggedEvent { event, .. } in events {
@@ -201,8 +308,6 @@ impl Engine {
     pub(super) fn fail_orphaned_task(&self, live: LiveTaskRef, reason: String) {
         let (engine, shutdown) = (self.clone(), self.shutdown().clone());
         self.0.tracker.spawn(async move {
-            let backoff =
-                Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(30) };
             for attempt in 1.. {
                 match engine.try_fail_orphaned_task(&live, &reason).await {
                     Ok(()) => break,
@@ -212,7 +317,7 @@ impl Engine {
                     }
                 }
                 tokio::select! {
-                    () = tokio::time::sleep(backoff.delay(attempt)) => {}
+                    () = tokio::time::sleep(RETRY_BACKOFF.delay(attempt)) => {}
                     // The next process claims the task.
                     () = shutdown.stopped() => break,
                 }

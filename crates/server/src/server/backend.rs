@@ -84,7 +84,7 @@ impl Backend {
 /// Registers gauges of the engine's activity.
 fn register_gauges(engine: &Engine, metrics: &Metrics) {
     type ReadActivity = fn(Activity) -> usize;
-    let gauges: [(&str, &str, ReadActivity); 4] = [
+    let gauges: [(&str, &str, ReadActivity); 5] = [
         ("live_tasks", "Tasks with a running turn or a reader", |it| it.live_tasks),
         ("turns", "Running and waiting turns", |it| it.turns),
         ("streams", "Open event streams", |it| it.streams),
@@ -93,6 +93,9 @@ fn register_gauges(engine: &Engine, metrics: &Metrics) {
             "Tasks that callers cannot see yet, because the agent may reply with a message",
             |it| it.held_tasks,
         ),
+        ("unrecovered_tasks", "Tasks of ended processes that are not recovered yet", |it| {
+            it.unrecovered_tasks
+        }),
     ];
     for (name, help, read) in gauges {
         let engine = engine.clone();

@@ -218,7 +218,7 @@ fn dir_with_recorded_database() -> TestDir {
 fn database_of_the_previous_build_is_read_and_continued() {
     let directory = dir_with_recorded_database();
     let server = directory.serve(&["serve"]);
-    assert!(server.startup_output.contains("1 task recovered"), "{}", server.startup_output);
+    assert!(server.startup_output.contains("recovering 1 task"), "{}", server.startup_output);
     let recorded = recorded_json("expected.json");
     for (name, task) in recorded["tasks"].as_object().unwrap() {
         let read = server.get_task(task);

@@ -77,6 +77,7 @@ fn engine_limits(raw: &raw::Limits) -> EngineLimits {
         max_parts: saturating_usize(raw.max_parts),
         max_streams: saturating_usize(raw.max_streams),
         max_turns: saturating_usize(raw.max_turns),
+        max_recovering: saturating_usize(raw.max_turns / 4).max(1),
         per_caller: CallerLimits {
             max_tasks: saturating_usize(raw.max_tasks_per_caller),
             max_streams: saturating_usize(raw.max_streams_per_caller),

@@ -29,6 +29,7 @@ impl Engine {
         stored: StoredTask,
         idempotency: IdempotencyClaim,
     ) -> Result<Submission, Error> {
+        let stored = self.ensure_recovered(stored).await?;
         let context = &stored.header.context;
         if inbound.message.context_id.as_ref().is_some_and(|it| it != context) {
             let problem = "is not the context of the task; omit it or send the context of the task";
