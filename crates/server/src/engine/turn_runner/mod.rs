@@ -360,7 +360,7 @@ impl TurnRunner {
         } else if self.interrupted_state().is_none() {
             return Ok(false);
         }
-        let rejection = Rejection { after: self.start(), error: error.clone() };
+        let rejection = Rejection { after: self.start_revision(), error: error.clone() };
         self.live.update(|state| state.rejection = Some(rejection));
         Ok(leaves_no_trace)
     }

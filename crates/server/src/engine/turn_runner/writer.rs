@@ -36,7 +36,7 @@ pub(in crate::engine) struct TurnRunner {
     start_unreported: bool,
     revision: Revision,
     /// Revision of the task before the turn.
-    start: Revision,
+    start_revision: Revision,
     /// Whether the task is stored as a held one.
     held: Option<HeldTaskCount>,
     /// Events of the held task, which readers get once it is visible.
@@ -109,7 +109,7 @@ impl TurnRunner {
             opening_event,
             start_unreported: true,
             revision: Revision::START,
-            start: Revision::START,
+            start_revision: Revision::START,
             held: None,
             held_events: Vec::new(),
             interrupted_state: None,
@@ -157,7 +157,7 @@ impl TurnRunner {
             opening_event: message.map(Event::Message),
             start_unreported: true,
             revision: stored.revision,
-            start: stored.revision,
+            start_revision: stored.revision,
             held: None,
             held_events: Vec::new(),
             interrupted_state: Some(prior_state).filter(|it| it.is_interrupted()),
@@ -230,8 +230,8 @@ impl TurnRunner {
     }
 
     /// Returns the revision of the task before the turn.
-    pub(super) fn start(&self) -> Revision {
-        self.start
+    pub(super) fn start_revision(&self) -> Revision {
+        self.start_revision
     }
 
     /// Returns the state in which the task waited for the message of the turn.
