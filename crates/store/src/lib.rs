@@ -46,7 +46,7 @@ use latimer_protocol::{Message, Revision, TaskId, Timestamp};
 
 pub use error::{BoxError, Error};
 pub use memory::MemoryStore;
-pub use query::{ListCursor, TaskPage, TaskQuery};
+pub use query::{InterruptedTasks, ListCursor, TaskPage, TaskQuery};
 pub use record::{
     Append, IdempotencyKey, IdempotencyRecord, LoggedEvent, PendingWork, PriorOutcome, StoredTask,
     TaskHeader, TaskKey,
@@ -166,6 +166,15 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// first, each group in creation order. Claimed tasks belong to this process. Returns an empty
     /// list when none are left.
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, Error>;
+
+    /// Returns the number of interrupted tasks, and up to `limit` of those whose status has not changed
+    /// since `idle_since`: first those of the owner with the most interrupted tasks, and of each owner
+    /// the one that has waited longest.
+    async fn list_interrupted(
+        &self,
+        idle_since: Timestamp,
+        limit: usize,
+    ) -> Result<InterruptedTasks, Error>;
 
     /// Removes finished tasks and idempotency records beyond the retention. Returns the number of
     /// removed tasks.

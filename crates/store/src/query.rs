@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use latimer_protocol::{ContextId, Task, TaskId, TaskState, Timestamp};
 
+use crate::TaskKey;
+
 /// Filter and page of a list. A task must match all given conditions.
 ///
 /// ```
@@ -66,4 +68,13 @@ pub struct TaskPage {
     pub next: Option<ListCursor>,
     /// Number of matching tasks on all pages.
     pub total: u64,
+}
+
+/// Tasks that wait for their callers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InterruptedTasks {
+    /// Number of all interrupted tasks.
+    pub total: u64,
+    /// The tasks that were asked for.
+    pub tasks: Vec<TaskKey>,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Limits on stored tasks. Only finished tasks are removed.
+/// Limits on stored tasks. The store removes only finished tasks; the engine cancels interrupted ones.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -25,22 +25,33 @@ pub struct Retention {
     pub max_age: Duration,
     /// Interval between two sweeps.
     pub sweep_interval: Duration,
+    /// Time after which an interrupted task without a message of its caller is canceled.
+    pub max_idle: Duration,
+    /// Maximum number of interrupted tasks. Above it, the owner with the most loses the one that
+    /// waited longest; all anonymous callers count as one owner.
+    pub max_waiting: u64,
 }
 
 impl Retention {
-    /// Default limits of the memory store: 1,000 tasks in 500 contexts, for an hour.
+    /// Default limits of the memory store: 1,000 tasks in 500 contexts, for an hour. Half of the tasks
+    /// may be interrupted.
     pub const DEFAULT_MEMORY: Self = Self {
         max_tasks: 1_000,
         max_contexts: 500,
         max_age: Duration::from_secs(3_600),
         sweep_interval: Duration::from_secs(300),
+        max_idle: Duration::from_secs(3_600),
+        max_waiting: 500,
     };
 
-    /// Default limits of the SQLite store: a million tasks, for a week.
+    /// Default limits of the SQLite store: a million tasks, for a week. Half of the tasks may be
+    /// interrupted.
     pub const DEFAULT_DISK: Self = Self {
         max_tasks: 1_000_000,
         max_contexts: 0,
         max_age: Duration::from_secs(7 * 24 * 3_600),
         sweep_interval: Duration::from_secs(300),
+        max_idle: Duration::from_secs(7 * 24 * 3_600),
+        max_waiting: 500_000,
     };
 }

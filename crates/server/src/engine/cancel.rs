@@ -95,7 +95,7 @@ impl Engine {
     }
 
     /// Calls `Executor::release`.
-    async fn release_task(&self, stored: &StoredTask) {
+    pub(super) async fn release_task(&self, stored: &StoredTask) {
         let Some(agent) = self.0.registry.get(&stored.key.agent) else { return };
         let release = agent.executor().release(&stored.task, stored.header.note.as_deref());
         // The task is canceled even if the executor exceeds the grace time.
@@ -110,6 +110,7 @@ impl Engine {
         status: TaskStatus,
     ) -> Result<Arc<Task>, StoreError> {
         let StoredTask { key, task, revision, header } = stored;
+        let state_before = header.state;
         let now = ids::now().max(header.status_changed_at);
         let mut update = TaskStatusUpdateEvent::new(key.id.clone(), status.with_timestamp(now));
         update.context_id = task.context_id.clone();
@@ -136,6 +137,7 @@ impl Engine {
             webhook: None,
         };
         let revision: Revision = self.store().append(append).await?;
+        self.count_waiting(state_before, state);
         if state.is_terminal() {
             self.quota().release_task(live.key());
         }

@@ -10,6 +10,7 @@
 //! | `agent_lookup` | agent of a call, its authorization and cards |
 //! | `cancel` | cancellation of tasks |
 //! | `context_queue` | one turn at a time per context |
+//! | `expire` | removal of expired tasks, end of tasks that wait too long |
 //! | `idempotency` | recognition of resent messages |
 //! | `ids` | new identifiers and the current time |
 //! | `live` | in-memory state that the writer and the readers of a task share |
@@ -28,6 +29,7 @@ mod accept;
 mod agent_lookup;
 mod cancel;
 mod context_queue;
+mod expire;
 mod idempotency;
 pub(crate) mod ids;
 mod live;
@@ -58,6 +60,7 @@ use tokio_util::task::TaskTracker;
 use tracing::error;
 
 use self::context_queue::ContextQueue;
+use self::expire::WaitingTasks;
 use self::idempotency::InFlightMessages;
 use self::live::LiveTasks;
 pub use self::quota::CallerLimits;
@@ -120,6 +123,7 @@ struct Inner {
     turns: AtomicUsize,
     held_tasks: AtomicUsize,
     recovery: Recovery,
+    waiting: WaitingTasks,
 }
 
 /// Limits on messages, streams and turns.
@@ -187,6 +191,7 @@ impl Engine {
             streams: Arc::default(),
             turns: AtomicUsize::new(0),
             held_tasks: AtomicUsize::new(0),
+            waiting: WaitingTasks::default(),
             recovery: Recovery::new(limits.max_recovering),
             limits,
         }))

@@ -154,22 +154,6 @@ impl Engine {
         self.0.recovery.count_recovered();
     }
 
-    /// Removes expired tasks at the interval of the store's retention.
-    async fn sweep(self) {
-        let interval = self.store().retention().sweep_interval;
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(interval) => {}
-                () = self.shutdown().draining() => return,
-            }
-            match self.store().sweep(ids::now()).await {
-                Ok(0) => {}
-                Ok(tasks) => info!(tasks, "expired tasks removed"),
-                Err(error) => warn!(%error, "removal of expired tasks failed"),
-            }
-        }
-    }
-
     async fn recover_task(
         &self,
         mut stored: StoredTask,

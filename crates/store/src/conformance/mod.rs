@@ -194,6 +194,7 @@ rules! {
         removed_task_id_can_be_reused
         sweep_removes_tasks_past_max_age
         context_limit_evicts_finished_tasks
+        interrupted_tasks_are_listed_by_owner_and_time
     }
     encoding {
         any_string_is_valid_in_task_key

@@ -149,3 +149,27 @@ pub(super) async fn context_limit_evicts_finished_tasks(fixture: &dyn StoreFixtu
 async fn total(store: &dyn TaskStore) -> u64 {
     store.list(&query_all("caller")).await.expect("list succeeds").total
 }
+
+pub(super) async fn interrupted_tasks_are_listed_by_owner_and_time(fixture: &dyn StoreFixture) {
+    let store = fixture.open(UNLIMITED).await;
+    for (owner, id, state, at) in [
+        ("one", "a", TaskState::InputRequired, 1),
+        ("many", "b", TaskState::AuthRequired, 4),
+        ("many", "c", TaskState::InputRequired, 2),
+        ("many", "d", TaskState::InputRequired, 9),
+        ("many", "e", TaskState::Working, 1),
+        ("", "f", TaskState::Completed, 1),
+        ("", "g", TaskState::InputRequired, 3),
+    ] {
+        let mut script = Script::for_key(owner, "agent", id);
+        append(&*store, script.create(0)).await;
+        append(&*store, script.set_status(state, at)).await;
+    }
+    for (since, limit, want) in
+        [(100, 100, "c b d a g"), (100, 2, "c b"), (4, 100, "c b a g"), (0, 100, "")]
+    {
+        let listed = store.list_interrupted(time(since), limit).await.expect("list succeeds");
+        let ids: Vec<_> = listed.tasks.iter().map(|it| it.id.as_str()).collect();
+        assert_eq!((ids.join(" ").as_str(), listed.total), (want, 5), "since {since}");
+    }
+}

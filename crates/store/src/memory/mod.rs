@@ -10,7 +10,8 @@ mod eviction;
 mod tests;
 mod webhooks;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,9 +26,9 @@ use self::eviction::ContextEntry;
 use self::webhooks::TaskWebhooks;
 use crate::sync::{Sharded, ShardedMap};
 use crate::{
-    Append, Error, IdempotencyKey, IdempotencyRecord, ListCursor, LoggedEvent, PendingWork,
-    PriorOutcome, Retention, StoredTask, TaskHeader, TaskKey, TaskPage, TaskQuery, TaskStore,
-    WebhookStore,
+    Append, Error, IdempotencyKey, IdempotencyRecord, InterruptedTasks, ListCursor, LoggedEvent,
+    PendingWork, PriorOutcome, Retention, StoredTask, TaskHeader, TaskKey, TaskPage, TaskQuery,
+    TaskStore, WebhookStore,
 };
 
 /// Task store in memory, bounded by its [`Retention`]. Tasks are lost when the process ends.
@@ -360,6 +361,27 @@ impl TaskStore for MemoryStore {
     /// Returns an empty list: the tasks of an ended process are lost.
     async fn claim_abandoned(&self, _limit: usize) -> Result<Vec<StoredTask>, Error> {
         Ok(Vec::new())
+    }
+
+    /// Scans all tasks, of which a memory store has few.
+    async fn list_interrupted(
+        &self,
+        idle_since: Timestamp,
+        limit: usize,
+    ) -> Result<InterruptedTasks, Error> {
+        let mut interrupted = Vec::new();
+        let mut counts: HashMap<Arc<str>, u64> = HashMap::new();
+        for shard in self.tasks.lock_each() {
+            for entry in shard.iter().filter(|it| it.header.state.is_interrupted()) {
+                *counts.entry(entry.key.owner.clone()).or_default() += 1;
+                interrupted.push((entry.header.status_changed_at, entry.key.clone()));
+            }
+        }
+        let total = interrupted.len() as u64;
+        interrupted.retain(|(at, _)| *at <= idle_since);
+        interrupted.sort_unstable_by_key(|(at, key)| (Reverse(counts[&key.owner]), *at));
+        let tasks = interrupted.into_iter().take(limit).map(|(_, key)| key).collect();
+        Ok(InterruptedTasks { total, tasks })
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<u64, Error> {

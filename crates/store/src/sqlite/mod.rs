@@ -50,8 +50,8 @@ use self::writer::{
     ClaimAbandoned, ClaimTask, PreparedAppend, PreparedReply, Retract, Sweep, Writer, WriterState,
 };
 use crate::{
-    Append, Error, IdempotencyKey, IdempotencyRecord, LoggedEvent, PriorOutcome, Retention,
-    StoredTask, TaskKey, TaskPage, TaskQuery, TaskStore, WebhookStore,
+    Append, Error, IdempotencyKey, IdempotencyRecord, InterruptedTasks, LoggedEvent, PriorOutcome,
+    Retention, StoredTask, TaskKey, TaskPage, TaskQuery, TaskStore, WebhookStore,
 };
 
 const BACKEND: &str = "sqlite";
@@ -248,6 +248,15 @@ impl TaskStore for SqliteStore {
                 return Ok(claimed);
             }
         }
+    }
+
+    async fn list_interrupted(
+        &self,
+        idle_since: Timestamp,
+        limit: usize,
+    ) -> Result<InterruptedTasks, Error> {
+        let list = move |db: &_| reader::list_interrupted(db, idle_since, limit);
+        self.readers.read_blocking(list).await
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<u64, Error> {

@@ -25,6 +25,8 @@ const RETENTION: Retention = Retention {
     max_contexts: 0,
     max_age: Duration::from_millis(40),
     sweep_interval: Duration::from_secs(1),
+    max_idle: Duration::from_secs(1),
+    max_waiting: 5,
 };
 
 /// Start time.

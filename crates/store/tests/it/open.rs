@@ -70,6 +70,8 @@ async fn older_schema_is_migrated() {
     let path = directory.path().join("tasks.db");
     let old = "DROP TABLE webhooks; DROP TABLE dead_letters; DROP INDEX tasks_by_time;
          CREATE INDEX tasks_by_time ON tasks (caller, updated, id, agent, state, context);
+         DROP INDEX tasks_interrupted; DROP INDEX tasks_with_work;
+         CREATE INDEX tasks_with_work ON tasks (number) WHERE work <> 0;
          ALTER TABLE tasks DROP COLUMN note; PRAGMA user_version = 1;";
     Connection::open(&path).unwrap().execute_batch(old).unwrap();
     let store = open(directory.path(), Durability::Process);

@@ -26,6 +26,11 @@ section! {
         max_contexts: u64, optional("no limit, or 500 with `kind = \"memory\"`") => "500";
         /// How long a finished task is stored.
         max_age: Duration, optional("7 days, or 1 hour with `kind = \"memory\"`") => "\"30d\"";
+        /// How long a task may wait for a message of its caller. After this time it is canceled.
+        max_idle: Duration, optional("7 days, or 1 hour with `kind = \"memory\"`") => "\"1d\"";
+        /// Maximum number of tasks that wait for a message of their caller, at most half of
+        /// `max_tasks`. Above it, the caller with the most loses the one that waited longest.
+        max_waiting: u64, optional("half of `max_tasks`") => "1000";
         /// Interval between removals of tasks older than `max_age`.
         sweep_every: Duration, default("\"5m\"") => "\"1m\"";
     }

@@ -104,11 +104,14 @@ impl Resolver<'_> {
                 (StoreLocation::Sqlite { path, durability }, Retention::DEFAULT_DISK)
             }
         };
+        let max_tasks = raw.max_tasks.unwrap_or(defaults.max_tasks);
         let retention = Retention {
-            max_tasks: raw.max_tasks.unwrap_or(defaults.max_tasks),
+            max_tasks,
             max_contexts: raw.max_contexts.unwrap_or(defaults.max_contexts),
             max_age: raw.max_age.unwrap_or(defaults.max_age),
             sweep_interval: raw.sweep_every,
+            max_idle: raw.max_idle.unwrap_or(defaults.max_idle),
+            max_waiting: raw.max_waiting.unwrap_or(max_tasks / 2),
         };
         StoreConfig { location, retention }
     }

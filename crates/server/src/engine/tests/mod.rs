@@ -6,6 +6,7 @@ mod notes;
 mod races;
 mod records;
 mod resend;
+mod waiting;
 
 use std::time::Duration;
 

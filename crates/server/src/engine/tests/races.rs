@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use latimer_protocol::{Event, TaskStatusUpdateEvent};
 use latimer_protocol::{TaskId, Timestamp};
 use latimer_store::{
-    Append, Error as StoreError, IdempotencyKey, IdempotencyRecord, LoggedEvent, PriorOutcome,
-    Retention, StoredTask, TaskKey, TaskPage, TaskQuery, WebhookStore,
+    Append, Error as StoreError, IdempotencyKey, IdempotencyRecord, InterruptedTasks, LoggedEvent,
+    PriorOutcome, Retention, StoredTask, TaskKey, TaskPage, TaskQuery, WebhookStore,
 };
 
 use super::*;
@@ -114,6 +114,14 @@ impl TaskStore for SlowStore {
 
     async fn claim_abandoned(&self, limit: usize) -> Result<Vec<StoredTask>, StoreError> {
         self.store.claim_abandoned(limit).await
+    }
+
+    async fn list_interrupted(
+        &self,
+        idle_since: Timestamp,
+        limit: usize,
+    ) -> Result<InterruptedTasks, StoreError> {
+        self.store.list_interrupted(idle_since, limit).await
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<u64, StoreError> {

@@ -511,6 +511,8 @@ impl TurnRunner {
         if committed.task_state.is_terminal() {
             self.engine.quota().release_task(self.key());
         }
+        let state_before = self.live.lock().task_state;
+        self.engine.count_waiting(state_before, committed.task_state);
         self.live.publish(published, committed);
         match (self.webhook.take(), self.engine.0.dispatcher.get()) {
             (Some(webhook), Some(dispatcher)) => dispatcher.activate(self.key(), &webhook.id),

@@ -5,3 +5,6 @@
 -- Recovery reads tasks with pending work in an order by kind.
 DROP INDEX tasks_with_work;
 CREATE INDEX tasks_with_work ON tasks (work, number) WHERE work <> 0;
+
+-- Tasks that wait for their caller. A task that is finished by its first append never enters it.
+CREATE INDEX tasks_interrupted ON tasks (caller, updated) WHERE state IN (6, 8);

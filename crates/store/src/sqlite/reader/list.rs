@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use latimer_protocol::{ContextId, Task, TaskId, TaskStatus, Timestamp};
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 
 use super::task::load_by_number;
 use crate::sqlite::codec;
 use crate::sqlite::error::{RowError, unavailable};
-use crate::{Error, ListCursor, TaskPage, TaskQuery};
+use crate::{Error, InterruptedTasks, ListCursor, TaskKey, TaskPage, TaskQuery};
 
 /// Returns a page of the tasks that match a query.
 pub(in crate::sqlite) fn list(db: &Connection, query: &TaskQuery) -> Result<TaskPage, Error> {
@@ -29,6 +29,40 @@ pub(in crate::sqlite) fn count_abandoned(db: &Connection, epoch: i64) -> Result<
     let count = "SELECT count(*) FROM tasks WHERE work <> 0 AND epoch < ?1";
     let count = db.prepare_cached(count).and_then(|mut it| it.query_row([epoch], |row| row.get(0)));
     count.map(i64::unsigned_abs).map_err(unavailable)
+}
+
+/// Condition of interrupted tasks, which is also that of their index: the numbers of
+/// `TaskState::InputRequired` and `TaskState::AuthRequired`.
+const IS_INTERRUPTED: &str = "state IN (6, 8)";
+
+/// Returns the interrupted tasks that have waited since a time, those of the owner with the most first.
+pub(in crate::sqlite) fn list_interrupted(
+    db: &Connection,
+    idle_since: Timestamp,
+    limit: usize,
+) -> Result<InterruptedTasks, Error> {
+    let total = format!("SELECT count(*) FROM tasks WHERE {IS_INTERRUPTED}");
+    let total = db.prepare_cached(&total).and_then(|mut it| it.query_row([], |row| row.get(0)));
+    let select = format!(
+        "SELECT t.caller, t.agent, t.id FROM tasks t
+         JOIN (SELECT caller, count(*) AS waiting FROM tasks WHERE {IS_INTERRUPTED} GROUP BY caller)
+             USING (caller)
+         WHERE t.{IS_INTERRUPTED} AND t.updated <= ?1
+         ORDER BY waiting DESC, t.updated LIMIT ?2"
+    );
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut select = db.prepare_cached(&select).map_err(unavailable)?;
+    let mut rows = select.query(params![idle_since.as_millis(), limit]).map_err(unavailable)?;
+    let mut tasks = Vec::new();
+    while let Some(row) = rows.next().map_err(unavailable)? {
+        let (owner, agent) = (row.get(0).map_err(unavailable)?, row.get(1).map_err(unavailable)?);
+        // A task with a corrupt id cannot be canceled.
+        if let Ok(id) = TaskId::new(row.get::<_, String>(2).map_err(unavailable)?) {
+            tasks.push(TaskKey { owner, agent, id });
+        }
+    }
+    let total = total.map(i64::unsigned_abs).map_err(unavailable)?;
+    Ok(InterruptedTasks { total, tasks })
 }
 
 /// Columns of a task in the list index.

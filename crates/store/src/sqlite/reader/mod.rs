@@ -25,7 +25,7 @@ use super::error::unavailable;
 use super::open;
 use crate::Error;
 
-pub(super) use self::list::{count_abandoned, list};
+pub(super) use self::list::{count_abandoned, list, list_interrupted};
 pub(super) use self::log::events;
 pub(super) use self::prior_outcome::{direct_reply, task_key};
 pub(super) use self::task::{LoadedTask, find_agents, load, load_by_number};
