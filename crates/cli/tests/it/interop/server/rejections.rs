@@ -174,7 +174,7 @@ pub(super) async fn wrong_version(peer: &Peer<'_>) -> CheckResult {
             ensure(problem.starts_with("HTTP status 404"), &problem)
         }
         Err(Error::InvalidSetup(problem)) => {
-            ensure(problem.contains("not spoken over gRPC"), &problem)
+            ensure(problem.contains("does not exist over gRPC"), &problem)
         }
         other => Err(format!("{other:?}").into()),
     }
