@@ -14,6 +14,9 @@ pub enum Forbidden {
     /// The URL contains a user name or password, which would be written to logs.
     #[error("must not contain a user name or password")]
     UserInfo,
+    /// The port is 0, to which no connection is possible.
+    #[error("must not have the port 0")]
+    Port,
     /// The address is not on the public internet and not on the allow list.
     #[error("points to an address that is not allowed")]
     Address,

@@ -1,12 +1,13 @@
 //! The address policy.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use crate::address_class::AddressClass;
 use crate::allow_rule::AllowRule;
 use crate::forbidden::Forbidden;
 use crate::host::Host;
+use crate::loopback::is_loopback_host;
 use crate::resolve::{Resolve, SystemResolver};
 use crate::target::{Scheme, Target};
 
@@ -85,7 +86,8 @@ impl Guard {
     }
 
     /// Parses a URL and checks it without resolving its host name: its form, metadata names, and
-    /// the host if it is an IP address.
+    /// the host if it is an IP address. `localhost` and the names below it are loopback addresses
+    /// (RFC 6761), whether they resolve or not.
     ///
     /// # Errors
     /// [`Forbidden`] when the URL is malformed or not allowed.
@@ -96,6 +98,12 @@ impl Guard {
         }
         match target.host() {
             Host::Address(address) => self.check_address(&target, *address)?,
+            Host::Name(name) if is_loopback_host(name) => {
+                let [v4, v6] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+                self.check_address(&target, v4)
+                    .or_else(|_| self.check_address(&target, v6))
+                    .map_err(|forbidden| name_error(&target, forbidden))?;
+            }
             Host::Name(_) => {}
         }
         Ok(target)
@@ -119,12 +127,7 @@ impl Guard {
             Ok(SocketAddr::new(address, target.port()))
         };
         let addresses: Result<_, Forbidden> = resolved.into_iter().map(check).collect();
-        Ok(addresses.map_err(|forbidden| match (target.scheme(), target.host()) {
-            // The same error for every address, so that it does not reveal what the name resolves
-            // to.
-            (Scheme::Http, Host::Name(_)) => Forbidden::Scheme,
-            (Scheme::Http, Host::Address(_)) | (Scheme::Https, _) => forbidden,
-        })?)
+        Ok(addresses.map_err(|forbidden| name_error(target, forbidden))?)
     }
 
     /// Returns whether a host rule allows the target, whatever its name resolves to.
@@ -143,6 +146,15 @@ impl Guard {
             AddressClass::Global if target.scheme() == Scheme::Http => Err(Forbidden::Scheme),
             AddressClass::Global => Ok(()),
         }
+    }
+}
+
+/// Returns the error for a forbidden address of a target. Over plain HTTP it is the same for every
+/// address of a name, so that it does not reveal what the name resolves to.
+fn name_error(target: &Target, forbidden: Forbidden) -> Forbidden {
+    match (target.scheme(), target.host()) {
+        (Scheme::Http, Host::Name(_)) => Forbidden::Scheme,
+        (Scheme::Http, Host::Address(_)) | (Scheme::Https, _) => forbidden,
     }
 }
 

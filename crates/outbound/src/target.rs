@@ -74,6 +74,9 @@ impl Target {
         }
         let host = url.host().and_then(Host::new).ok_or(Forbidden::Url)?;
         let port = url.port_or_known_default().ok_or(Forbidden::Url)?;
+        if port == 0 {
+            return Err(Forbidden::Port);
+        }
         let uri = url.as_str().parse().map_err(|_| Forbidden::Url)?;
         Ok(Self { uri, scheme, host, port })
     }

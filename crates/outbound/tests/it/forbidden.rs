@@ -2,7 +2,7 @@
 //! never dialed.
 
 use http::{Request, Uri};
-use latimer_outbound::{Forbidden, RequestError, RequestLimits, Rules};
+use latimer_outbound::{Forbidden, RequestError, RequestLimits, Rules, is_loopback_host};
 
 use crate::support::{Harness, Listener, StubResponse, Transport, allow_only, post};
 
@@ -145,7 +145,8 @@ fn ip_literal_is_rejected_without_dns_lookup() {
         );
     }
     for (name, _) in FORBIDDEN_NAMES {
-        harness.guard.check_without_dns(&format!("https://{name}/")).expect(name);
+        let checked = harness.guard.check_without_dns(&format!("https://{name}/"));
+        assert_eq!(checked.is_err(), is_loopback_host(name), "{name}");
         assert_eq!(harness.resolver.lookup_count(name), 0);
     }
 }
@@ -243,6 +244,8 @@ async fn invalid_url_is_rejected_with_specific_error() {
         ("https://user@public.test/", Forbidden::UserInfo),
         ("https://user:password@public.test/", Forbidden::UserInfo),
         ("https://public.test@127.0.0.1/", Forbidden::UserInfo),
+        ("https://public.test:0/", Forbidden::Port),
+        ("https://93.184.216.34:0/", Forbidden::Port),
     ] {
         assert_eq!(harness.guard.check(url).await, Err(want), "{url}");
     }
@@ -284,4 +287,30 @@ async fn assert_rejected(harness: &Harness, url: &str) {
         assert!(matches!(result, Err(RequestError::Forbidden(_))), "{url}: {result:?}");
     }
     assert_eq!(harness.dialer.take_dialed(), [], "{url}");
+}
+
+/// Names below `localhost` are loopback addresses, also where they do not resolve.
+#[tokio::test]
+async fn localhost_names_follow_the_rules_for_loopback() {
+    let network = Rules { allow: vec!["127.0.0.0/8".parse().unwrap()], ..Rules::default() };
+    let host = Rules { allow: vec!["agent.localhost:443".parse().unwrap()], ..Rules::default() };
+    let loopback = Rules { allow_loopback: true, ..Rules::default() };
+    for (rules, is_allowed) in
+        [(Rules::default(), false), (network, true), (host, true), (loopback, true)]
+    {
+        let harness = Harness::new(rules);
+        let result = harness.guard.check("https://agent.localhost/").await;
+        let want = if is_allowed { None } else { Some(Forbidden::Address) };
+        assert_eq!(result.err(), want);
+        for (url, want) in [
+            ("https://a.B.LocalHost./", Forbidden::Address),
+            ("http://b.localhost/", Forbidden::Scheme),
+        ] {
+            let result = harness.guard.check_without_dns(url);
+            let is_ruled = harness.guard.check_without_dns("https://other.localhost/").is_ok();
+            assert_eq!(result.err(), (!is_ruled).then_some(want), "{url}");
+        }
+        let result = harness.guard.check("https://localhost.public.test/").await;
+        assert!(result.is_ok(), "an unrelated name: {result:?}");
+    }
 }
