@@ -1,23 +1,28 @@
-//! Page tokens of task lists.
+//! Page tokens of lists: of tasks, and of the webhooks of a task.
 
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use latimer_protocol::{Error, InvalidField, TaskId, Timestamp};
+use latimer_protocol::{Error, InvalidField, PushConfigId, TaskId, Timestamp};
 use latimer_store::ListCursor;
 use sha2::{Digest, Sha256};
 
-/// Length of the digest prefix that binds a token to its owner.
-const OWNER_TAG_BYTES: usize = 8;
+/// Length of the digest prefix that binds a token to its list.
+const TAG_BYTES: usize = 8;
 
 /// Encodes the token of the page after `cursor`. The token is opaque, and [`decode`] accepts it
 /// only for the same owner.
 pub(super) fn encode(cursor: &ListCursor, owner: &str) -> String {
     let payload =
         format!("{}\n{}\n{}", cursor.status_changed_at.as_millis(), cursor.agent, cursor.id);
-    let tag = owner_tag(payload.as_bytes(), owner);
-    URL_SAFE_NO_PAD.encode([&tag, payload.as_bytes()].concat())
+    encode_payload(payload.as_bytes(), owner)
+}
+
+/// Encodes the token of the page after the webhook `id`. [`decode_webhook`] accepts it only for the
+/// same task.
+pub(super) fn encode_webhook(id: &PushConfigId, task: &TaskId) -> String {
+    encode_payload(id.as_str().as_bytes(), task.as_str())
 }
 
 /// Decodes a token of this owner.
@@ -25,31 +30,50 @@ pub(super) fn encode(cursor: &ListCursor, owner: &str) -> String {
 /// # Errors
 /// Fails if the token is malformed or belongs to another owner.
 pub(super) fn decode(token: &str, owner: &str) -> Result<ListCursor, Error> {
-    parse(token, owner).ok_or_else(|| {
-        InvalidField::new("pageToken", "is not a page token that this server returned for the list")
-            .into()
-    })
+    parse(token, owner).ok_or_else(invalid_token)
 }
 
-/// Computes the tag that binds a token to its owner. It is not a secret: a forged token lists only
-/// tasks of the caller that sends it.
-fn owner_tag(payload: &[u8], owner: &str) -> [u8; OWNER_TAG_BYTES] {
+/// Decodes a token of this task's webhooks.
+///
+/// # Errors
+/// Fails if the token is malformed or belongs to another task.
+pub(super) fn decode_webhook(token: &str, task: &TaskId) -> Result<PushConfigId, Error> {
+    let id = decode_payload(token, task.as_str()).and_then(|it| PushConfigId::new(it).ok());
+    id.ok_or_else(invalid_token)
+}
+
+fn invalid_token() -> Error {
+    let problem = "is not a page token that this server returned for the list";
+    InvalidField::new("pageToken", problem).into()
+}
+
+/// Computes the tag that binds a token to its list: the owner of the tasks, or the task of the
+/// webhooks. It is not a secret: a forged token lists only data of the caller that sends it.
+fn list_tag(payload: &[u8], list: &str) -> [u8; TAG_BYTES] {
     let mut digest = Sha256::new();
-    digest.update((owner.len() as u64).to_le_bytes());
-    digest.update(owner);
+    digest.update((list.len() as u64).to_le_bytes());
+    digest.update(list);
     digest.update(payload);
-    let mut tag = [0; OWNER_TAG_BYTES];
-    tag.copy_from_slice(&digest.finalize()[..OWNER_TAG_BYTES]);
+    let mut tag = [0; TAG_BYTES];
+    tag.copy_from_slice(&digest.finalize()[..TAG_BYTES]);
     tag
 }
 
-fn parse(token: &str, owner: &str) -> Option<ListCursor> {
+fn encode_payload(payload: &[u8], list: &str) -> String {
+    URL_SAFE_NO_PAD.encode([&list_tag(payload, list), payload].concat())
+}
+
+fn decode_payload(token: &str, list: &str) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let (tag, payload) = bytes.split_at_checked(OWNER_TAG_BYTES)?;
-    if tag != owner_tag(payload, owner) {
+    let (tag, payload) = bytes.split_at_checked(TAG_BYTES)?;
+    if tag != list_tag(payload, list) {
         return None;
     }
-    let payload = std::str::from_utf8(payload).ok()?;
+    String::from_utf8(payload.to_vec()).ok()
+}
+
+fn parse(token: &str, owner: &str) -> Option<ListCursor> {
+    let payload = decode_payload(token, owner)?;
     let mut parts = payload.splitn(3, '\n');
     let updated = Timestamp::from_millis(parts.next()?.parse().ok()?).ok()?;
     let agent = Arc::from(parts.next()?);
@@ -78,14 +102,24 @@ mod tests {
 
     #[test]
     fn malformed_page_tokens_are_rejected() {
-        let tagged =
-            |payload: &[u8]| URL_SAFE_NO_PAD.encode([&owner_tag(payload, ""), payload].concat());
+        let tagged = |payload: &[u8]| encode_payload(payload, "");
         for payload in [&b""[..], b"1", b"x\na\nb", b"1\na", b"1\na\n", b"\xff"] {
             assert!(decode(&tagged(payload), "").is_err(), "{payload:?}");
         }
         assert!(decode(&tagged(b"1\na\nb"), "").is_ok());
         for text in ["", "x", "zz", "00", "+1", "31", "310a61", "✓✓", "310a610a"] {
             assert!(decode(text, "").is_err(), "{text:?}");
+        }
+    }
+    #[test]
+    fn webhook_page_token_decodes_only_for_its_task() {
+        let [id, task, other] = ["w/1 ✓", "t", "u"];
+        let id = PushConfigId::new(id).unwrap();
+        let [task, other] = [task, other].map(|it| TaskId::new(it).unwrap());
+        let token = encode_webhook(&id, &task);
+        assert_eq!(decode_webhook(&token, &task), Ok(id));
+        for token in [&token, "", "x"] {
+            assert_eq!(decode_webhook(token, &other), Err(invalid_token()), "{token:?}");
         }
     }
 }

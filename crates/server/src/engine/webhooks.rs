@@ -11,7 +11,7 @@ use latimer_store::{AddWebhookOutcome, TaskKey, Webhook};
 use super::accept::InboundMessage;
 use super::agent_lookup::CallRef;
 use super::tasks::AuthorizedTask;
-use super::{Engine, store_error};
+use super::{Engine, page_token, store_error};
 use crate::agent::Agent;
 use crate::push::WebhookDispatcher;
 
@@ -58,6 +58,8 @@ impl Engine {
         Ok(CallResponse { extensions: authorized.extensions, ..reply.into() })
     }
 
+    /// Returns the webhooks of a task: all of them in the order of their registration, or the page
+    /// that the request asks for.
     pub(super) async fn list_webhooks(
         &self,
         context: CallContext,
@@ -67,10 +69,7 @@ impl Engine {
         let call = CallRef { context: &context, operation, tenant: request.tenant.as_deref() };
         let WebhookTarget { authorized, .. } = self.webhook_target(call, &request.task_id).await?;
         let webhooks = self.webhooks(&authorized.stored.key, None).await?;
-        let reply = Reply::PushConfigList(ListTaskPushNotificationConfigsResponse {
-            configs: webhooks.into_iter().map(|it| it.config).collect(),
-            ..ListTaskPushNotificationConfigsResponse::default()
-        });
+        let reply = Reply::PushConfigList(webhook_page(webhooks, &request)?);
         Ok(CallResponse { extensions: authorized.extensions, ..reply.into() })
     }
 
@@ -180,6 +179,29 @@ impl Engine {
 struct WebhookTarget<'a> {
     dispatcher: &'a WebhookDispatcher,
     authorized: AuthorizedTask,
+}
+
+/// Returns the page of the webhooks of a task that a request asks for. Pages are in the order of the
+/// ids, so that a token stays valid while webhooks are registered and deleted. A page size of 0 is
+/// absent, because the protobuf form cannot distinguish the two.
+fn webhook_page(
+    mut webhooks: Vec<Webhook>,
+    request: &ListTaskPushNotificationConfigsRequest,
+) -> Result<ListTaskPushNotificationConfigsResponse, Error> {
+    let page_size = request.page_size.filter(|it| *it != 0);
+    let after = request.page_token.as_deref();
+    let after = after.map(|it| page_token::decode_webhook(it, &request.task_id)).transpose()?;
+    if page_size.is_some() || after.is_some() {
+        webhooks.sort_by(|one, other| one.id.cmp(&other.id));
+        webhooks.retain(|it| after.as_ref().is_none_or(|after| it.id > *after));
+    }
+    let limit = page_size.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    let has_more = webhooks.len() > limit;
+    webhooks.truncate(limit);
+    let last = webhooks.last().filter(|_| has_more);
+    let next_page_token = last.map(|it| page_token::encode_webhook(&it.id, &request.task_id));
+    let configs = webhooks.into_iter().map(|it| it.config).collect();
+    Ok(ListTaskPushNotificationConfigsResponse { configs, next_page_token })
 }
 
 /// Returns the error for an unknown webhook. A2A defines none, so it is `TaskNotFound`.

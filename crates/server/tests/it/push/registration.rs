@@ -217,6 +217,107 @@ async fn webhook_config_operations_over_grpc_0_3() {
     assert_eq!(deleted.code(), Code::NotFound);
 }
 
+/// Registers five webhooks of one task, not in the order of their ids.
+async fn create_five_webhooks(server: &TestServer) -> String {
+    let task = create_waiting_task(server).await;
+    let url = Receiver::new().await.url("/");
+    for id in ["w3", "w1", "w5", "w2", "w4"] {
+        let webhook = json!({"taskId": task, "id": id, "url": url});
+        let created = rpc(&server.v1(), "CreateTaskPushNotificationConfig", webhook).await.json();
+        assert_eq!(created["result"]["id"], id, "{created}");
+    }
+    task
+}
+
+fn webhook_ids(page: &Value) -> Vec<&str> {
+    page["configs"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn webhooks_are_listed_in_pages_over_json_rpc_and_http_json() {
+    let server = start_chatty_server(short_timeouts()).await;
+    let (task, caller) = (create_five_webhooks(&server).await, server.v1());
+    let list = async |over_rest: bool, size: Option<u32>, token: &str| {
+        if over_rest {
+            let size = size.map(|it| format!("pageSize={it}&")).unwrap_or_default();
+            let path = format!("/a2a/tasks/{task}/pushNotificationConfigs?{size}pageToken={token}");
+            return caller.get(&path).await.json();
+        }
+        let params = json!({"taskId": task, "pageSize": size, "pageToken": token});
+        let response = rpc(&caller, "ListTaskPushNotificationConfigs", params).await.json();
+        response.get("result").unwrap_or(&response).clone()
+    };
+    for over_rest in [false, true] {
+        let first = list(over_rest, Some(2), "").await;
+        assert_eq!(webhook_ids(&first), ["w1", "w2"]);
+        let token = first["nextPageToken"].as_str().unwrap();
+        let second = list(over_rest, Some(2), token).await;
+        assert_eq!(webhook_ids(&second), ["w3", "w4"]);
+        let rest = list(over_rest, None, token).await;
+        assert_eq!(webhook_ids(&rest), ["w3", "w4", "w5"], "without a size: all the others");
+        let last = list(over_rest, Some(2), second["nextPageToken"].as_str().unwrap()).await;
+        assert_eq!(webhook_ids(&last), ["w5"]);
+        for (size, what) in [(Some(5), "exactly one page"), (Some(0), "0 is absent"), (None, "")] {
+            let all = list(over_rest, size, "").await;
+            assert_eq!(webhook_ids(&all).len(), 5, "{what}");
+            for page in [&all, &last] {
+                assert!(page["nextPageToken"].as_str().is_none_or(str::is_empty), "{page}");
+            }
+        }
+        let unknown = list(over_rest, Some(2), "nonsense").await;
+        assert!(unknown.to_string().contains("is not a page token"), "{unknown}");
+    }
+    // A page token stays valid after its last webhook is deleted.
+    let first = list(false, Some(2), "").await;
+    let delete = json!({"taskId": task, "id": "w2"});
+    rpc(&caller, "DeleteTaskPushNotificationConfig", delete).await;
+    let second = list(false, Some(2), first["nextPageToken"].as_str().unwrap()).await;
+    assert_eq!(webhook_ids(&second), ["w3", "w4"]);
+    let other = create_waiting_task(&server).await;
+    let foreign = json!({"taskId": other, "pageToken": first["nextPageToken"]});
+    let refused = rpc(&caller, "ListTaskPushNotificationConfigs", foreign).await;
+    assert_eq!(refused.rpc_error_code(), -32602, "{}", refused.text());
+}
+
+#[tokio::test]
+async fn webhooks_are_listed_in_pages_over_grpc_and_0_3() {
+    let server = start_chatty_server(short_timeouts()).await;
+    let task = create_five_webhooks(&server).await;
+    let mut newer = v1::client::A2aServiceClient::new(channel(&server).await);
+    let mut older = v0_3::client::A2aServiceClient::new(channel(&server).await);
+    let (mut newer_token, mut older_token) = (String::new(), String::new());
+    let mut rest_token = String::new();
+    for want in [&["w1", "w2"][..], &["w3", "w4"], &["w5"]] {
+        let request = v1::ListTaskPushNotificationConfigsRequest {
+            task_id: task.clone(),
+            page_size: 2,
+            page_token: newer_token,
+            ..Default::default()
+        };
+        let page = newer.list_task_push_notification_configs(request).await.unwrap().into_inner();
+        assert_eq!(page.configs.iter().map(|it| &*it.id).collect::<Vec<_>>(), want);
+        newer_token = page.next_page_token;
+        let request = v0_3::ListTaskPushNotificationConfigRequest {
+            parent: format!("tasks/{task}"),
+            page_size: 2,
+            page_token: older_token,
+        };
+        let page = older.list_task_push_notification_config(request).await.unwrap().into_inner();
+        let configs = page.configs.iter().map(|it| it.push_notification_config.as_ref().unwrap());
+        assert_eq!(configs.map(|it| &*it.id).collect::<Vec<_>>(), want);
+        older_token = page.next_page_token;
+        let path = format!(
+            "/a2a/v1/tasks/{task}/pushNotificationConfigs?pageSize=2&pageToken={rest_token}"
+        );
+        let page = server.get(&path).await.json();
+        let configs = page["configs"].as_array().unwrap().iter();
+        let ids: Vec<_> = configs.map(|it| &it["pushNotificationConfig"]["id"]).collect();
+        assert_eq!(ids, want, "{page}");
+        rest_token = page["nextPageToken"].as_str().unwrap_or_default().to_owned();
+    }
+    assert_eq!((&*newer_token, &*older_token, &*rest_token), ("", "", ""));
+}
+
 #[tokio::test]
 async fn webhook_limit_per_task_is_enforced() {
     let server = start_chatty_server(PushSettings { max_per_task: 2, ..short_timeouts() }).await;
