@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::live::{BufferedEvent, ReadResult, Subscription};
 use super::send::{StartReceiver, shutting_down_error};
-use super::{CURSOR_EXTENSION, Shutdown, store_error};
+use super::{CURSOR_EXTENSION, Shutdown, last_messages, store_error};
 
 /// Condition that ends a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub(super) struct Reader {
     /// The task at the cursor, for streams that start with a snapshot. The first event is folded
     /// into it.
     initial_task: Option<Box<Task>>,
+    /// Maximum number of messages in the history of a task (§3.2.4); `None` for all.
+    history_length: Option<u32>,
     /// Whether each event has its revision in its metadata, for bindings without event ids.
     revision_in_metadata: bool,
     ready: VecDeque<StreamEvent>,
@@ -62,6 +64,7 @@ pub(super) struct ReaderStart {
     pub(super) ignore_end_through: Revision,
     pub(super) stream_end: StreamEnd,
     pub(super) initial_task: Option<Box<Task>>,
+    pub(super) history_length: Option<u32>,
     pub(super) revision_in_metadata: bool,
     pub(super) turn_start: Option<StartReceiver>,
 }
@@ -79,6 +82,7 @@ impl Reader {
             ignore_end_through,
             stream_end,
             initial_task,
+            history_length,
             revision_in_metadata,
             turn_start,
         } = start;
@@ -90,6 +94,7 @@ impl Reader {
             ignore_end_through,
             stream_end,
             initial_task,
+            history_length,
             revision_in_metadata,
             ready: VecDeque::new(),
             pending: None,
@@ -172,6 +177,7 @@ impl Reader {
 
     fn push_event(&mut self, revision: Revision, event: SharedEvent, finality: Finality) {
         self.ended = finality == Finality::Last;
+        let event = trim_task_history(event, self.history_length);
         let event =
             if self.revision_in_metadata { add_revision_metadata(&event, revision) } else { event };
         self.ready.push_back(StreamEvent { revision: Some(revision), event, finality });
@@ -277,6 +283,17 @@ impl Stream for Reader {
             }
         }
     }
+}
+
+/// Limits the history of the task in an event. Copies the event only if its task has more messages.
+fn trim_task_history(event: SharedEvent, length: Option<u32>) -> SharedEvent {
+    let StreamResponse::Task(task) = event.event() else { return event };
+    let history = last_messages(&task.history, length);
+    if history.len() == task.history.len() {
+        return event;
+    }
+    let history = history.to_vec();
+    StreamResponse::Task(Task { history, ..task.clone() }).into()
 }
 
 /// Copies an event and adds its revision to its metadata.

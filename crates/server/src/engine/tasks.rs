@@ -173,6 +173,7 @@ impl Engine {
             ignore_end_through: Revision::START,
             stream_end: StreamEnd::Terminal,
             initial_task: None,
+            history_length: None,
             revision_in_metadata: extensions.iter().any(|it| it == CURSOR_EXTENSION),
             turn_start: None,
         };

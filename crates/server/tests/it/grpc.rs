@@ -308,3 +308,18 @@ async fn reflection_is_served_in_v1_and_v1alpha() {
     let mut responses = client.server_reflection_info(stream).await.unwrap().into_inner();
     assert!(responses.next().await.unwrap().is_ok());
 }
+
+#[tokio::test]
+async fn stream_limits_the_history_of_its_first_task_over_grpc() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let mut client = v1_client(server.address).await;
+    for (history_length, want) in [(None, 1), (Some(0), 0)] {
+        let configuration = v1::SendMessageConfiguration { history_length, ..Default::default() };
+        let request =
+            v1::SendMessageRequest { configuration: Some(configuration), ..send_request("hi") };
+        let mut events = client.send_streaming_message(request).await.unwrap().into_inner();
+        let first = events.next().await.unwrap().unwrap().payload;
+        let Some(v1::stream_response::Payload::Task(task)) = first else { panic!("{first:?}") };
+        assert_eq!(task.history.len(), want, "{history_length:?}");
+    }
+}

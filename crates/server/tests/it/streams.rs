@@ -203,3 +203,38 @@ async fn disconnected_reader_drops_its_stream() {
     let is_dropped = async || dropped.load(Ordering::Relaxed) > 0;
     wait_until("the stream is dropped when its reader disconnects", is_dropped).await;
 }
+
+/// §3.2.4: the first event of a stream is the task, with at most this many messages.
+#[tokio::test]
+async fn stream_limits_the_history_of_its_first_task() {
+    let server = start_server(shouter_server(Settings::default())).await;
+    let caller = server.v1();
+    let newest = |message: &str, length: Option<u32>| json!({"message": serde_json::from_str::<serde_json::Value>(message).unwrap(), "configuration": {"historyLength": length}});
+    let rpc = |method: &str, params: &serde_json::Value| {
+        json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
+    };
+    let length_of = |task: &serde_json::Value| task["history"].as_array().map_or(0, Vec::len);
+    for (length, want) in [(None, 1), (Some(0), 0), (Some(1), 1), (Some(5), 1)] {
+        let params = newest(&message("hi"), length);
+        let events = caller.post("/a2a", rpc("SendStreamingMessage", &params)).await.events();
+        assert_eq!(length_of(&events[0]["result"]["task"]), want, "{length:?}: {}", events[0]);
+        let params = newest(&message("hi"), length);
+        let events = caller.post("/a2a/message:stream", params.to_string()).await.events();
+        assert_eq!(length_of(&events[0]["task"]), want, "{length:?}: {}", events[0]);
+        let params = newest(&v0_3_message("hi"), length);
+        let events = server.post("/a2a", rpc("message/stream", &params)).await.events();
+        assert_eq!(length_of(&events[0]["result"]), want, "{length:?}: {}", events[0]);
+    }
+    // The first event of a follow-up is the task so far, and so is that of a repeated message.
+    let asked = caller.post("/a2a", send_body("SendMessage", "ask")).await.json();
+    let id = asked["result"]["task"]["id"].as_str().unwrap();
+    for (length, want) in [(1, 1), (0, 0)] {
+        let mut params = newest(&message("ask"), Some(length));
+        params["message"]["taskId"] = json!(id);
+        for attempt in ["new", "repeated"] {
+            let events = caller.post("/a2a", rpc("SendStreamingMessage", &params)).await.events();
+            let task = &events[0]["result"]["task"];
+            assert_eq!((&task["id"], length_of(task)), (&json!(id), want), "{attempt}: {task}");
+        }
+    }
+}

@@ -111,7 +111,8 @@ impl Engine {
         let inbound = self.accept(context, Operation::SendStreamingMessage, request).await?;
         let stream_guard = self.open_stream(&inbound.caller)?;
         let extensions = inbound.extensions.clone();
-        let requested_cursor = inbound.resume_after;
+        let (requested_cursor, history_length) =
+            (inbound.resume_after, inbound.configuration.history_length);
         let submission = self.submit(inbound).await?;
         let subscription = match submission.attachment {
             Attachment::Watching(subscription) => subscription,
@@ -122,6 +123,7 @@ impl Engine {
             ignore_end_through: submission.after,
             stream_end: StreamEnd::Settled,
             initial_task: submission.prior_task,
+            history_length,
             revision_in_metadata: extensions.iter().any(|it| it == CURSOR_EXTENSION),
             turn_start: submission.turn_start,
         };
