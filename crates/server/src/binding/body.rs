@@ -1,12 +1,15 @@
 //! Request bodies, read within limits, and response bodies.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::BoxError;
 use bytes::Bytes;
+use http::header::{CONNECTION, EXPECT};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Version};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use latimer_protocol::{Error, ErrorKind};
 
@@ -113,33 +116,93 @@ impl From<BodyError> for Error {
     }
 }
 
-/// Reads a body of at most `limit` bytes within `timeout`.
-pub(super) async fn read<B>(body: B, limit: usize, timeout: Duration) -> Result<Bytes, BodyError>
+/// Body of a request, of which a handler may leave a part unread.
+pub(crate) struct RequestBody<B> {
+    /// `None` once the body was read or taken.
+    body: Option<B>,
+    /// Whether the rest cannot be read.
+    is_broken: bool,
+}
+
+impl<B> RequestBody<B>
 where
-    B: HttpBody<Data = Bytes>,
+    B: HttpBody<Data = Bytes> + Unpin,
 {
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
+    pub(crate) fn new(body: B) -> Self {
+        Self { body: Some(body), is_broken: false }
     }
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > limit {
-        return Err(BodyError::TooLarge(limit));
+
+    /// Returns the body, for a handler that reads it on its own.
+    #[cfg(feature = "grpc")]
+    pub(super) fn take(&mut self) -> Option<B> {
+        self.body.take()
     }
-    match tokio::time::timeout(timeout, collect(body, limit, announced)).await {
-        Ok(result) => result,
-        Err(_) => Err(BodyError::TimedOut(timeout)),
+
+    /// Reads a body of at most `limit` bytes within `timeout`.
+    pub(super) async fn read(
+        &mut self,
+        limit: usize,
+        timeout: Duration,
+    ) -> Result<Bytes, BodyError> {
+        let Some(body) = self.body.as_mut().filter(|it| !it.is_end_stream()) else {
+            return Ok(Bytes::new());
+        };
+        let announced = announced_bytes(body);
+        if announced > limit {
+            return Err(BodyError::TooLarge(limit));
+        }
+        let result = match tokio::time::timeout(timeout, collect(body, limit, announced)).await {
+            Ok(result) => result,
+            Err(_) => Err(BodyError::TimedOut(timeout)),
+        };
+        match &result {
+            Ok(_) => self.body = None,
+            Err(BodyError::TooLarge(_)) => {}
+            Err(BodyError::TimedOut(_) | BodyError::Truncated) => self.is_broken = true,
+        }
+        result
+    }
+
+    /// Adds `Connection: close` to a response over HTTP/1 whose request has an unread rest, unless
+    /// the rest is small and arrives soon. Hyper closes such connections, and a client that does not
+    /// know sends its next request on them.
+    pub(crate) async fn finish(&mut self, head: &Parts, response: &mut HeaderMap) {
+        let Some(body) = self.body.as_mut().filter(|it| !it.is_end_stream()) else { return };
+        if head.version > Version::HTTP_11 {
+            return;
+        }
+        // A client that waits for `100 Continue` has not sent the body, and reading would request it.
+        let can_discard = !self.is_broken
+            && !head.headers.contains_key(EXPECT)
+            && announced_bytes(body) <= MAX_DISCARDED_BYTES;
+        if can_discard {
+            let discarded = Box::pin(collect(body, MAX_DISCARDED_BYTES, 0));
+            if matches!(tokio::time::timeout(DISCARD_TIMEOUT, discarded).await, Ok(Ok(_))) {
+                return;
+            }
+        }
+        response.insert(CONNECTION, HeaderValue::from_static("close"));
     }
 }
 
-async fn collect<B>(body: B, limit: usize, announced: usize) -> Result<Bytes, BodyError>
+/// Maximum size of the rest of a request that is read and discarded after its response.
+const MAX_DISCARDED_BYTES: usize = 64 * 1024;
+/// Maximum time in which the rest of a request is read and discarded.
+const DISCARD_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Returns the number of bytes that a body announces to have, at least.
+fn announced_bytes(body: &impl HttpBody) -> usize {
+    usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX)
+}
+
+async fn collect<B>(body: &mut B, limit: usize, announced: usize) -> Result<Bytes, BodyError>
 where
-    B: HttpBody<Data = Bytes>,
+    B: HttpBody<Data = Bytes> + Unpin,
 {
-    let mut body = pin!(body);
     // Most bodies arrive as one chunk, which is returned without a copy.
     let mut first = Bytes::new();
     let mut all = Vec::new();
-    while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
         let Ok(chunk) = frame.map_err(|_| BodyError::Truncated)?.into_data() else { continue };
         if first.len().max(all.len()) + chunk.len() > limit {
             return Err(BodyError::TooLarge(limit));

@@ -18,7 +18,7 @@ use latimer_protocol::{
     Version,
 };
 
-use super::body::{self, Body};
+use super::body::{Body, RequestBody};
 use super::sse::{self, SseBody, SseWriter};
 use super::{Frontend, RequestContext, reply_context, respond};
 use crate::engine::ids;
@@ -41,9 +41,13 @@ struct RejectedBody<'a> {
 
 impl Frontend {
     /// Handles a request to the path of JSON-RPC.
-    pub(super) async fn jsonrpc<B>(&self, ctx: &RequestContext<'_>, body: B) -> Response<Body>
+    pub(super) async fn jsonrpc<B>(
+        &self,
+        ctx: &RequestContext<'_>,
+        body: &mut RequestBody<B>,
+    ) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let started = Instant::now();
         if ctx.head.method != Method::POST {
@@ -62,7 +66,7 @@ impl Frontend {
             }
         };
         let limits = &self.settings.http;
-        let body = match body::read(body, limits.max_body_bytes, limits.body_timeout).await {
+        let body = match body.read(limits.max_body_bytes, limits.body_timeout).await {
             Ok(body) => body,
             Err(body_error) => {
                 return match self.charge_rate(ctx, &caller, None) {

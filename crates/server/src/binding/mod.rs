@@ -44,9 +44,9 @@ use std::time::{Duration, Instant};
 
 use axum::BoxError;
 use bytes::Bytes;
-use http::header::{ACCEPT, HeaderName};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName};
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use latimer_protocol::binding::{parameters, rest as rest_binding};
 use latimer_protocol::card::ProtocolBinding;
 use latimer_protocol::{
@@ -55,7 +55,7 @@ use latimer_protocol::{
 };
 use tracing::debug;
 
-pub(crate) use body::Body;
+pub(crate) use body::{Body, RequestBody};
 pub(crate) use card::Cards;
 pub(crate) use grpc::SupportServices;
 pub(crate) use probes::Readiness;
@@ -141,9 +141,10 @@ impl Frontend {
         peer: Option<SocketAddr>,
     ) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let (head, body) = request.into_parts();
+        let mut body = RequestBody::new(body);
         let target = self.route_table.route(head.uri.path());
         let origin = cors::origin(&head);
         if let Some(origin) = origin
@@ -152,7 +153,12 @@ impl Frontend {
         {
             return response;
         }
-        let mut response = self.handle_target(target, &head, body, peer).await;
+        let mut response = self.handle_target(target, &head, &mut body, peer).await;
+        if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_encoded(&head) {
+            // Tells the client that the encoding was the reason (RFC 9110, section 12.5.3).
+            response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
+        body.finish(&head, response.headers_mut()).await;
         self.allow_origin(origin, target, response.headers_mut());
         response
     }
@@ -161,11 +167,11 @@ impl Frontend {
         &self,
         target: RouteTarget<'_>,
         head: &Parts,
-        body: B,
+        body: &mut RequestBody<B>,
         peer: Option<SocketAddr>,
     ) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let ctx_for = |agent: Option<&str>| RequestContext {
             head,
@@ -206,7 +212,13 @@ impl Frontend {
     /// Checks a call before its body is read.
     fn admit_call(&self, ctx: &RequestContext<'_>) -> Result<(), (StatusCode, Error)> {
         self.admit(ctx)?;
-        self.check_origin(ctx.head, ctx.peer).map_err(|error| (StatusCode::FORBIDDEN, error))
+        self.check_origin(ctx.head, ctx.peer).map_err(|error| (StatusCode::FORBIDDEN, error))?;
+        if is_encoded(ctx.head) && ctx.head.method != Method::GET {
+            let message = "the content encoding is not supported; send the body uncompressed";
+            let error = Error::new(ErrorKind::ContentTypeNotSupported, message);
+            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
+        }
+        Ok(())
     }
 
     /// Checks a request before its body is read: host, URL length and agent.
@@ -317,6 +329,14 @@ impl RequestContext<'_> {
     fn resume_after(&self) -> Result<Option<Revision>, Error> {
         parameters::parse_last_event_id(self.header(parameters::LAST_EVENT_ID))
     }
+}
+
+/// Returns whether the body of a request is compressed or otherwise encoded.
+fn is_encoded(head: &Parts) -> bool {
+    head.headers
+        .get_all(CONTENT_ENCODING)
+        .into_iter()
+        .any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 /// Copies what the encoder of a reply needs from a request, which moves to the service: the ids of a

@@ -11,7 +11,7 @@ use latimer_protocol::{
     CallResponse, Caller, Dialect, Error, ErrorKind, ReplyKind, Request, Version,
 };
 
-use super::body::{self, Body};
+use super::body::{Body, RequestBody};
 use super::sse::{SseBody, SseWriter};
 use super::{Frontend, RequestContext, reply_context, respond};
 use crate::engine::ids;
@@ -31,9 +31,13 @@ impl From<Error> for Rejection {
 
 impl Frontend {
     /// Handles a request to a path of HTTP+JSON.
-    pub(super) async fn rest<B>(&self, ctx: &RequestContext<'_>, body: B) -> Response<Body>
+    pub(super) async fn rest<B>(
+        &self,
+        ctx: &RequestContext<'_>,
+        body: &mut RequestBody<B>,
+    ) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let started = Instant::now();
         let unknown_call =
@@ -81,10 +85,10 @@ impl Frontend {
         &self,
         ctx: &RequestContext<'_>,
         route: &Route,
-        body: B,
+        body: &mut RequestBody<B>,
     ) -> Result<Response<Body>, Rejection>
     where
-        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let admitted = self.admit_call(ctx);
         admitted.map_err(|(status, error)| Rejection { status: Some(status), error })?;
@@ -95,9 +99,9 @@ impl Frontend {
             Method::GET => Bytes::new(),
             _ => {
                 let limits = &self.settings.http;
-                body::read(body, limits.max_body_bytes, limits.body_timeout).await.map_err(
-                    |error| Rejection { status: Some(error.status()), error: error.into() },
-                )?
+                body.read(limits.max_body_bytes, limits.body_timeout).await.map_err(|error| {
+                    Rejection { status: Some(error.status()), error: error.into() }
+                })?
             }
         };
         if !rest_binding::is_readable(ctx.header(CONTENT_TYPE), &body) {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
 
+use http::header::CONNECTION;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::Builder;
@@ -17,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::client_stream::ClientStream;
 use super::wake_gated::WakeGated;
 use super::{ReloadingTls, RequestHandler, TrackedExecutor};
 use crate::auth::ClientCertificate;
@@ -57,7 +59,10 @@ enum CloseMode {
 impl Connection {
     pub(super) async fn serve(self) {
         let Self { stream, peer, handler, tls, builder, signals } = self;
-        let http = HttpConnection { peer, handler, certificate: None, builder, signals };
+        let request_unread = Arc::<AtomicBool>::default();
+        let stream = ClientStream::new(stream, request_unread.clone());
+        let http =
+            HttpConnection { peer, handler, certificate: None, builder, signals, request_unread };
         match tls {
             None => http.serve(stream).await,
             Some(tls) => Box::pin(http.serve_tls(stream, &tls)).await,
@@ -72,11 +77,13 @@ struct HttpConnection {
     certificate: Option<ClientCertificate>,
     builder: Arc<Builder<TrackedExecutor>>,
     signals: ConnectionSignals,
+    /// Set when a response left a part of its request unread.
+    request_unread: Arc<AtomicBool>,
 }
 
 impl HttpConnection {
     /// Performs the TLS handshake, then serves HTTP.
-    async fn serve_tls(mut self, stream: TcpStream, tls: &ReloadingTls) {
+    async fn serve_tls(mut self, stream: ClientStream, tls: &ReloadingTls) {
         let timeout = HANDSHAKE_TIMEOUT.min(self.signals.first_request_timeout);
         let handshake = tokio::time::timeout(timeout, tls.accept(stream));
         let (stream, certificate) = tokio::select! {
@@ -96,12 +103,19 @@ impl HttpConnection {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { peer, handler, certificate, builder, signals } = self;
+        let Self { peer, handler, certificate, builder, signals, request_unread } = self;
         let request_started = Arc::new(AtomicBool::new(false));
         let service = service_fn(|request| {
             request_started.store(true, Relaxed);
             let (handler, certificate) = (handler.clone(), certificate.clone());
-            async move { Ok::<_, Infallible>(handler.handle(request, peer, certificate).await) }
+            let request_unread = request_unread.clone();
+            async move {
+                let response = handler.handle(request, peer, certificate).await;
+                if response.headers().contains_key(CONNECTION) {
+                    request_unread.store(true, Relaxed);
+                }
+                Ok::<_, Infallible>(response)
+            }
         });
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let mut connection = pin!(connection);

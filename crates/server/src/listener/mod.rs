@@ -2,10 +2,12 @@
 //!
 //! | file | content |
 //! | --- | --- |
+//! | `client_stream` | TCP stream of a client that may close its direction early |
 //! | `connection` | one connection: TLS handshake, HTTP, graceful close |
 //! | `tls` | certificate files, reloaded when they change |
 //! | `wake_gated` | future that is polled only after its waker fired |
 
+mod client_stream;
 mod connection;
 #[cfg_attr(not(feature = "tls"), path = "tls/disabled.rs")]
 mod tls;
@@ -43,7 +45,7 @@ pub(crate) use tls::Tls;
 pub(crate) use tls::{ReloadingTls, TlsFiles};
 
 use crate::auth::ClientCertificate;
-use crate::binding::{Body, Frontend};
+use crate::binding::{Body, Frontend, RequestBody};
 use crate::metrics::Metrics;
 use crate::settings::HttpLimits;
 
@@ -117,7 +119,11 @@ async fn check_host_and_origin(
     let check = frontend.check_host(&head, peer).and_then(|()| frontend.check_origin(&head, peer));
     match check {
         Ok(()) => next.run(Request::from_parts(head, body)).await,
-        Err(error) => (StatusCode::FORBIDDEN, error.to_string()).into_response(),
+        Err(error) => {
+            let mut response = (StatusCode::FORBIDDEN, error.to_string()).into_response();
+            RequestBody::new(body).finish(&head, response.headers_mut()).await;
+            response
+        }
     }
 }
 
@@ -242,6 +248,7 @@ fn builder(limits: &HttpLimits, tasks: &TaskTracker) -> Builder<TrackedExecutor>
     let mut http1 = builder.http1();
     http1
         .timer(TokioTimer::new())
+        .half_close(true)
         .header_read_timeout(limits.header_timeout)
         .max_buf_size(limits.max_header_bytes.max(MIN_BUFFER_BYTES));
     if limits.max_headers != HYPER_DEFAULT_HEADERS {

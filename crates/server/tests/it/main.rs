@@ -8,6 +8,7 @@ mod auth;
 mod browser_access;
 mod capabilities;
 mod cards;
+mod connections;
 mod embedding;
 mod errors;
 mod grpc;

@@ -1,5 +1,7 @@
 //! Rate limits and quotas of callers.
 
+use std::time::Duration;
+
 use http::{HeaderMap, Method};
 use latimer_pb::v1;
 use latimer_protocol::Caller;
@@ -259,8 +261,14 @@ async fn task_of_disconnected_caller_uses_quota() {
 
 #[tokio::test]
 async fn stream_quota_is_released_when_streams_close() {
-    let server =
-        server_with_limits(CallerLimits { max_streams: 1, ..CallerLimits::default() }).await;
+    // The server notices a closed connection when it sends the next comment.
+    let (keep_alive, rate) =
+        (Duration::from_millis(20), RateLimit { per_minute: 0, ..RateLimit::default() });
+    let per_caller = CallerLimits { max_streams: 1, ..CallerLimits::default() };
+    let limits = EngineLimits { per_caller, ..EngineLimits::default() };
+    let settings = Settings { limits, keep_alive, rate, ..Settings::default() };
+    let server = Server::new(test_agent("shouter")).settings(settings);
+    let server = start_server(server.authenticate_with(caller_from_bearer)).await;
     let (alice, bob) = (client_for(&server, "alice"), client_for(&server, "bob"));
     // Ended streams use no quota.
     for _ in 0..3 {

@@ -32,7 +32,7 @@ use tonic::{Code, Status};
 pub(crate) use frames::GrpcBody;
 pub(crate) use support_services::SupportServices;
 
-use super::body::{self, Body};
+use super::body::{Body, RequestBody};
 use super::{Frontend, RequestContext, reply_context, respond};
 use crate::metrics::{Binding, CallLabels, CallOutcome};
 
@@ -107,9 +107,13 @@ impl Rejection {
 
 impl Frontend {
     /// Handles a request to the path of a service.
-    pub(super) async fn grpc<B>(&self, ctx: &RequestContext<'_>, body: B) -> Response<Body>
+    pub(super) async fn grpc<B>(
+        &self,
+        ctx: &RequestContext<'_>,
+        body: &mut RequestBody<B>,
+    ) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let started = Instant::now();
         if ctx.path.starts_with("/grpc.") {
@@ -121,7 +125,10 @@ impl Frontend {
             {
                 return error_response(&error, Version::V1_0);
             }
-            return self.support_services.handle(ctx.head.clone(), body).await;
+            return match body.take() {
+                Some(body) => self.support_services.handle(ctx.head.clone(), body).await,
+                None => error_response(&Error::internal(), Version::V1_0),
+            };
         }
         let Some((operation, package)) = grpc_binding::parse_path(ctx.path) else {
             let error = Error::new(ErrorKind::MethodNotFound, "unknown service or method");
@@ -155,10 +162,10 @@ impl Frontend {
         ctx: &RequestContext<'_>,
         operation: Operation,
         package: Package,
-        body: B,
+        body: &mut RequestBody<B>,
     ) -> Result<Response<Body>, Rejection>
     where
-        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let is_call =
             ctx.head.method == Method::POST && ctx.header(CONTENT_TYPE).is_some_and(is_grpc);
@@ -172,13 +179,8 @@ impl Frontend {
         let caller = self.authenticate(ctx).await?;
         self.charge_rate(ctx, &caller, Some(operation))?;
         let limits = &self.settings.http;
-        let body = body::read(
-            body,
-            limits.max_body_bytes + frames::FRAME_HEADER_BYTES,
-            limits.body_timeout,
-        )
-        .await;
-        let body = body.map_err(Error::from)?;
+        let max_bytes = limits.max_body_bytes + frames::FRAME_HEADER_BYTES;
+        let body = body.read(max_bytes, limits.body_timeout).await.map_err(Error::from)?;
         let message = frames::single_message(&body, ctx.header(GRPC_ENCODING))?;
         let request = read_request(operation, package, message)?;
         request.validate().map_err(Error::from)?;

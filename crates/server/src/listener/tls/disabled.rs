@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::io;
 
-use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::ClientCertificate;
@@ -26,10 +25,7 @@ impl ReloadingTls {
         match tls.0 {}
     }
 
-    pub(super) async fn accept(
-        &self,
-        _: TcpStream,
-    ) -> io::Result<(TcpStream, Option<ClientCertificate>)> {
+    pub(super) async fn accept<S>(&self, _: S) -> io::Result<(S, Option<ClientCertificate>)> {
         match self.0 {}
     }
 

@@ -13,7 +13,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
@@ -192,10 +192,13 @@ impl ReloadingTls {
     ///
     /// # Errors
     /// Fails if the handshake fails or the client certificate cannot be parsed.
-    pub(super) async fn accept(
+    pub(super) async fn accept<S>(
         &self,
-        stream: TcpStream,
-    ) -> io::Result<(TlsStream<TcpStream>, Option<ClientCertificate>)> {
+        stream: S,
+    ) -> io::Result<(TlsStream<S>, Option<ClientCertificate>)>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
         let stream = self.acceptor().accept(stream).await?;
         let (_, session) = stream.get_ref();
         let certificate = session.peer_certificates().and_then(<[_]>::first);
