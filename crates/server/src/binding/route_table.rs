@@ -114,8 +114,8 @@ impl RouteTable {
             CARD_ALIAS_PATH => RouteTarget::Card(None, CardShape::Newest),
             EXTENDED_CARD_PATH_0_2 => RouteTarget::Rest(None, path),
             JWKS_PATH => RouteTarget::Jwks,
-            "/health" => RouteTarget::Health,
-            "/ready" => RouteTarget::Ready,
+            "/health" | "/healthz" | "/livez" => RouteTarget::Health,
+            "/ready" | "/readyz" => RouteTarget::Ready,
             "/metrics" => RouteTarget::Metrics,
             _ if self.card_path.as_deref() == Some(path) => {
                 RouteTarget::Card(None, CardShape::Newest)
@@ -221,7 +221,10 @@ mod tests {
             (&standard, "/a2a.v1.A2AService/GetTask", P::Grpc),
             (&standard, "/grpc.health.v1.Health/Check", P::Grpc),
             (&standard, "/health", P::Health),
+            (&standard, "/healthz", P::Health),
+            (&standard, "/livez", P::Health),
             (&standard, "/ready", P::Ready),
+            (&standard, "/readyz", P::Ready),
             (&standard, "/metrics", P::Metrics),
             (&standard, "/api/push/dead", P::DeadLetters("")),
             (&standard, "/api/push/dead/x/replay", P::DeadLetters("/x/replay")),

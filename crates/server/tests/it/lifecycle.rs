@@ -10,7 +10,14 @@ use crate::support::{Log, send_body, shouter_server, start_server, wait_until};
 #[tokio::test]
 async fn health_and_readiness_are_reported() {
     let server = start_server(shouter_server(Settings::default())).await;
-    for (path, want) in [("/health", r#"{"status":"ok"}"#), ("/ready", r#"{"status":"ready"}"#)] {
+    let (live, ready) = (r#"{"status":"ok"}"#, r#"{"status":"ready"}"#);
+    for (path, want) in [
+        ("/health", live),
+        ("/healthz", live),
+        ("/livez", live),
+        ("/ready", ready),
+        ("/readyz", ready),
+    ] {
         let response = server.get(path).await;
         assert_eq!((response.status, response.text()), (200, want));
         assert_eq!(server.send(Method::POST, path, "").await.status, 405);
