@@ -102,8 +102,8 @@ impl Agent {
         self
     }
 
-    /// Sets the card that authenticated callers get from `GetExtendedAgentCard`. Without one the
-    /// operation fails.
+    /// Sets the card that authenticated callers get from `GetExtendedAgentCard`. Without one, and on
+    /// servers without authentication, the operation fails.
     #[must_use]
     pub fn with_extended_card(mut self, card: AgentCard) -> Self {
         self.extended_card = Some(card);
@@ -235,6 +235,9 @@ pub struct Policy {
     pub direct_replies: bool,
     /// When the message of a turn is recorded.
     pub record: Record,
+    /// Whether messages with media types that the input modes of the card do not cover are rejected
+    /// before the agent gets them. Otherwise the agent rejects what it cannot read.
+    pub enforce_input_modes: bool,
 }
 
 /// When the message of a turn is recorded, so that a restart and a resend find it.
@@ -259,6 +262,7 @@ impl Default for Policy {
             idempotency_window: Duration::from_secs(300),
             direct_replies: false,
             record: Record::WhenPending,
+            enforce_input_modes: true,
         }
     }
 }

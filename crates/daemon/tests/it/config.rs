@@ -404,7 +404,7 @@ servers = ["https://login.example.com"]
     let text = format!(
         "[server]\nuser_agent = \"Example/1.0\"\n\
          [[agents]]\nname = \"partner\"\nkind = \"a2a\"\nprotocol_version = \"0.3\"\n\
-         hops = 3\nforward_user = true\n{keys}[agents.oauth]{oauth}\
+         hops = 3\nforward_user = true\nenforce_modes = true\n{keys}[agents.oauth]{oauth}\
          [a2a.remote_agents.partner]\nversion = \"0.3\"\n{keys}\
          [a2a.remote_agents.partner.oauth]{oauth}\
          [[a2a.external_agents]]\nname = \"partner\"\nversion = \"0.3\"\n{keys}\
@@ -416,6 +416,9 @@ servers = ["https://login.example.com"]
     let config = fixture.load().unwrap().config;
     let AgentKind::A2a(published) = &config.agents[0].kind else { panic!("{config:?}") };
     assert_eq!((published.hops, published.forward_user), (3, true));
+    assert!(
+        published.enforce_modes && config.agents[0].policy(&Policy::default()).enforce_input_modes
+    );
     assert!(!format!("{config:?}").contains("s3cret"));
     let listed = config.remote_agents.iter().map(|it| &it.upstream);
     for upstream in listed.chain([&published.upstream]) {

@@ -198,10 +198,15 @@ impl RemoteAgent {
 
 #[async_trait]
 impl Executor for RemoteAgent {
-    /// The reply has the kind that the upstream agent chooses, and sending has effects outside the
-    /// server.
+    /// The reply has the kind that the upstream agent chooses, sending has effects outside the
+    /// server, and many agents accept more media types than their card declares.
     fn default_policy(&self) -> Policy {
-        Policy { direct_replies: true, record: Record::BeforeStart, ..Policy::default() }
+        Policy {
+            direct_replies: true,
+            record: Record::BeforeStart,
+            enforce_input_modes: false,
+            ..Policy::default()
+        }
     }
 
     /// Rejects messages that must not be forwarded, and those that cannot be: the circuit is open, or

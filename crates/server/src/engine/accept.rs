@@ -132,13 +132,13 @@ impl Engine {
 }
 
 /// Checks the number of parts and, as §3.3.4 requires, their media types against the input modes of
-/// the card.
+/// the card, unless the policy of the agent leaves that to the agent.
 fn check_parts(message: &Message, agent: &Agent, limit: usize) -> Result<(), Error> {
     if message.parts.len() > limit {
         let problem = format!("must not have more than {limit} parts");
         return Err(InvalidField::new("message.parts", problem).into());
     }
-    if agent.is_directive(message) {
+    if !agent.policy().enforce_input_modes || agent.is_directive(message) {
         return Ok(());
     }
     let card = agent.card();

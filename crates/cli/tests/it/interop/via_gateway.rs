@@ -140,7 +140,7 @@ impl<'a> GatewayRoute<'a> {
         let (_dir, full) = upstream.start_gateway(binding, "", "");
         let (_other, minimal) = upstream.start_gateway(
             binding,
-            r#"input_modes = ["text/plain"]"#,
+            "input_modes = [\"text/plain\"]\nenforce_modes = true",
             "[push]\nenabled = false",
         );
         let base_urls = [&full, &minimal].map(|it| format!("http://{}", it.address()));

@@ -41,7 +41,8 @@ section! {
 section! {
     /// Keys of the demo agent.
     pub DemoKeys {
-        /// Whether the agent has an extended card.
+        /// Whether the agent has an extended card. Callers get it only if authentication is
+        /// configured.
         extended_card: bool, default("true") => "false";
         /// Whether the agent requires further input after every message that is not one of its
         /// instructions.
@@ -60,6 +61,9 @@ section! {
         /// Whether to send the caller's principal to the remote agent, as `userId` in the metadata
         /// of each message. Otherwise the remote agent receives no identity of callers.
         forward_user: bool, default("false") => "true";
+        /// Whether to reject messages with media types that the input modes of the card do not
+        /// cover. Otherwise the remote agent decides which media types it accepts.
+        enforce_modes: bool, default("false") => "true";
     }
 }
 

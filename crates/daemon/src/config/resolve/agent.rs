@@ -7,10 +7,10 @@ use latimer_runtime::{CommandAgent, EchoAgent};
 use latimer_server::{Access, AgentRegistry, Policy};
 
 use super::Resolver;
-use crate::config::AgentConfig;
 use crate::config::diagnostic::{Diagnostic, Diagnostics};
 use crate::config::location::Location;
 use crate::config::raw::{CommandKeys, ContextConcurrency, Skill};
+use crate::config::{AgentConfig, AgentKind};
 
 impl AgentConfig {
     /// Checks the name.
@@ -37,6 +37,14 @@ impl AgentConfig {
             idempotency_window: self.repeat_window,
             direct_replies: self.direct_replies.unwrap_or(default.direct_replies),
             record: default.record,
+            enforce_input_modes: match &self.kind {
+                AgentKind::A2a(keys) => keys.enforce_modes,
+                AgentKind::Echo
+                | AgentKind::Demo(_)
+                | AgentKind::Command(_)
+                | AgentKind::Mcp(_)
+                | AgentKind::Model(_) => default.enforce_input_modes,
+            },
         }
     }
 

@@ -4,11 +4,14 @@ use std::collections::HashSet;
 
 use futures_util::TryStreamExt;
 use latimer_client::{Client, Credentials, Error, user_message};
+use latimer_protocol::card::AgentCard;
 use latimer_protocol::{
-    Caller, Content, ContextId, ErrorKind, MessageId, Secret, SendMessageConfiguration,
-    SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskId, TaskState, Version,
+    Caller, Content, ContextId, ErrorKind, Message, MessageId, Part, Secret,
+    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse, Task,
+    TaskId, TaskState, Version,
 };
-use latimer_server::Server;
+use latimer_runtime::RemoteAgent;
+use latimer_server::{Agent, Policy, Server, Turn};
 
 use super::{
     BINDING_VERSIONS, BindingVersion, client_for, remote_agent, start_demo, start_gateway,
@@ -207,5 +210,56 @@ async fn contexts_of_different_callers_are_isolated() {
     for task in tasks {
         let id = upstream.get_task(task.id.clone()).await.unwrap().history[0].message_id.clone();
         assert!(id.as_str().starts_with("m-"), "{id} starts with the caller's id");
+    }
+}
+
+/// Many agents accept more media types than their cards declare.
+#[tokio::test]
+async fn media_types_are_left_to_the_agent_unless_enforced() {
+    let card = AgentCard {
+        name: "narrow".into(),
+        default_input_modes: vec!["text/plain".into()],
+        ..AgentCard::default()
+    };
+    let echo = Agent::from_fn("narrow", |turn: Turn| async move {
+        let part = turn.message().parts[0].clone();
+        turn.reply(format!("got {part:?}")).await
+    })
+    .with_card(card);
+    let checks = echo.policy().clone();
+    let tolerant = Policy { enforce_input_modes: false, ..checks };
+    let data = || {
+        let id = MessageId::new(format!("{:?}", std::time::Instant::now())).unwrap();
+        Message { parts: vec![Part::data(serde_json::json!({"a": 1}))], ..Message::user(id, "") }
+    };
+    for (agent, enforce, succeeds) in [
+        (echo.clone().with_policy(tolerant.clone()), false, true),
+        (echo.clone().with_policy(tolerant), true, false),
+        (echo, false, false),
+    ] {
+        let upstream = start_server(Server::new(agent)).await;
+        let url = format!("http://{}", upstream.address());
+        let gateway = RemoteAgent::new(&url).into_agent("proxy");
+        let policy = Policy { enforce_input_modes: enforce, ..gateway.policy().clone() };
+        let gateway = start_server(Server::new(gateway.with_policy(policy))).await;
+        for pair in &BINDING_VERSIONS {
+            let client = client_for(gateway.address(), pair);
+            send_text(&client, "hello").await;
+            match client.send(data()).await {
+                Ok(response) => {
+                    let task = expect_task(response);
+                    // 0.1 clients get the task at once, so that the agent's refusal fails it.
+                    let is_refused = pair.1 == Version::V0_1 && !succeeds && !enforce;
+                    let want = if is_refused { TaskState::Failed } else { TaskState::Completed };
+                    assert!(succeeds || is_refused, "{pair:?}: {task:?}");
+                    assert_eq!(task.status.state, want, "{pair:?}: {task:?}");
+                }
+                Err(error) => {
+                    assert!(!succeeds, "{pair:?}: {error}");
+                    let Error::Agent(error) = &error else { panic!("{pair:?}: {error:?}") };
+                    assert_eq!(error.kind(), ErrorKind::ContentTypeNotSupported, "{pair:?}");
+                }
+            }
+        }
     }
 }

@@ -27,7 +27,8 @@ impl<'a> CallTarget<'a> {
         let gateway = |ports: [&'static str; 2]| {
             let [http, grpc] = ports.map(|it| process.proxy(it).address().to_string());
             let upstream = Upstream { name: server.name(), version: server.version, http, grpc };
-            let gateway = block_in_place(|| upstream.start_gateway(binding, "", ""));
+            let gateway =
+                block_in_place(|| upstream.start_gateway(binding, "enforce_modes = true", ""));
             ports.into_iter().next().map(|port| (port, gateway))
         };
         let agents = [["http", "grpc"], ["bare_http", "bare_grpc"]];
