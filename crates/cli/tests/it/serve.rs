@@ -146,9 +146,34 @@ fn demo_server_ignores_config_and_stores_nothing() {
     assert!(server.startup_output.contains("memory"), "{}", server.startup_output);
     let task = server.send_message("m1", "fail on purpose", false);
     assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
-    let card = server.call("GetExtendedAgentCard", serde_json::json!({}));
-    assert!(card["description"].as_str().unwrap().contains("extended"), "{card}");
     assert!(!dir.path(".local").exists());
+}
+
+#[test]
+fn demo_server_has_an_extended_card_only_with_a_key() {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}"#;
+    for (key, flags, want) in [
+        (None, &[][..], None),
+        (Some("sesame"), &[], Some("This is its extended card")),
+        (Some("sesame"), &["--no-extended-card"], None),
+    ] {
+        let dir = TestDir::new();
+        let dir = match key {
+            Some(key) => dir.with_env_var("LATIMER__API_KEY", key),
+            None => dir,
+        };
+        let server = dir.serve(&[&["demo-server", "--listen", "127.0.0.1:0"], flags].concat());
+        let headers = key.map(|it| format!("X-API-Key: {it}\r\n")).unwrap_or_default();
+        let card = server.post_with_headers(
+            "/a2a",
+            r#"{"jsonrpc":"2.0","id":1,"method":"GetAgentCard"}"#,
+            &headers,
+        );
+        let declared = format!(r#""extendedAgentCard":{}"#, want.is_some());
+        assert!(card.contains(&declared), "{key:?} {flags:?}: {card}");
+        let response = server.post_with_headers("/a2a", call, &headers);
+        assert!(response.contains(want.unwrap_or("-32004")), "{key:?} {flags:?}: {response}");
+    }
 }
 
 #[test]

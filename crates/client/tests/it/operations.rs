@@ -2,16 +2,18 @@
 
 use futures_util::TryStreamExt;
 use latimer_client::transport::Transport;
-use latimer_client::{CallOptions, Error, user_message};
+use latimer_client::{CallOptions, Client, Credentials, Error, user_message};
 use latimer_protocol::{
     Call, CallResponse, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, ErrorKind,
-    GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
-    ListTaskPushNotificationConfigsRequest, ListTasksRequest, Message, Operation, Reply, ReplyKind,
-    Request, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
+    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest, Message, Operation, Reply, ReplyKind, Request, Secret,
+    SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse,
     SubscribeToTaskRequest, Task, TaskId, TaskPushNotificationConfig, TaskState, Version,
 };
+use latimer_runtime::DemoAgent;
+use latimer_server::{ApiKeys, Server};
 
-use crate::support::{BINDING_VERSIONS, demo, transport};
+use crate::support::{BINDING_VERSIONS, demo, listen, transport};
 
 async fn call_single(transport: &dyn Transport, request: Request) -> Result<Reply, Error> {
     match transport.exchange(&Call::new(request), &CallOptions::default()).await? {
@@ -225,13 +227,16 @@ async fn webhooks_are_created_fetched_and_deleted() {
 
 #[tokio::test]
 async fn extended_card_is_fetched_in_versions_that_have_it() {
-    let server = demo().await;
+    let agent = DemoAgent::new_agent("demo").with_extended_card(DemoAgent::extended_card("demo"));
+    let keys = ApiKeys::default().with_operator_key(&Secret::new("sesame"));
+    let server = listen(Server::new(agent).authenticate(keys)).await;
+    let url = format!("http://{}/a2a", server.address());
     for (binding, version) in BINDING_VERSIONS.into_iter().filter(|(_, it)| *it != Version::V0_1) {
         let name = format!("{binding} {version}");
-        let transport = &*transport(server.address(), (binding, version));
-        let request = Request::GetExtendedAgentCard(GetExtendedAgentCardRequest::default());
-        let response = call_single(transport, request).await;
-        let Ok(Reply::Card(card)) = response else { panic!("{name}: {response:?}") };
+        let credentials = Credentials::bearer(Secret::new("sesame")).unwrap();
+        let client = Client::builder(&url).bindings([binding]).versions([version]);
+        let client = client.credentials(credentials).connect().await.unwrap();
+        let card = client.extended_card().await.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(card.description.contains("extended card"), "{name}: {}", card.description);
     }
 }

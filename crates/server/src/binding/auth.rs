@@ -63,10 +63,10 @@ impl Frontend {
         }
     }
 
-    /// Returns whether an agent offers its extended card. Without authentication, only servers that
-    /// listen on loopback do.
+    /// Returns whether an agent offers its extended card, which requires authentication (1.0,
+    /// section 13.3).
     pub(super) fn offers_extended_card(&self, agent: &Agent) -> bool {
-        agent.extended_card().is_some() && (self.auth.is_some() || self.is_loopback_only)
+        agent.extended_card().is_some() && self.auth.is_some()
     }
 
     /// Checks access to the extended card, which requires authentication even on public paths.
@@ -84,8 +84,8 @@ impl Frontend {
             // The service returns the error for a missing card.
             Some(agent) if agent.extended_card().is_none() => Ok(()),
             Some(agent) if !self.offers_extended_card(agent) => Err(no_extended_card(dialect)),
-            Some(_) if self.auth.is_some() => Err(AuthError::Missing.into()),
-            Some(_) | None => Ok(()),
+            Some(_) => Err(AuthError::Missing.into()),
+            None => Ok(()),
         }
     }
 

@@ -3,8 +3,9 @@
 
 use http::Method;
 use latimer_pb::{v0_3, v1};
+use latimer_protocol::Secret;
 use latimer_protocol::card::{AgentCapabilities, AgentCard};
-use latimer_server::{Agent, Server};
+use latimer_server::{Agent, ApiKeys, Server};
 use serde_json::json;
 use tonic::Code;
 use tonic::transport::Endpoint;
@@ -34,12 +35,18 @@ async fn create_waiting_task(server: &TestServer, path: &str) -> String {
 #[tokio::test]
 async fn card_reports_missing_streaming_in_every_format() {
     let server = start_server(Server::new(non_streaming_agent("shouter"))).await;
-    for path in [CARD, "/.well-known/agent.json", "/a2a/v1/card"] {
+    for path in [CARD, "/.well-known/agent.json"] {
         let card = server.get(path).await.json();
         assert_eq!(card["capabilities"]["streaming"], false, "{path}: {card}");
     }
-    let card = server.v1().get("/a2a/extendedAgentCard").await.json();
-    assert_eq!(card["capabilities"]["streaming"], false, "{card}");
+    let keys = ApiKeys::default().with_operator_key(&Secret::new("sesame"));
+    let keyed = Server::new(non_streaming_agent("shouter")).authenticate(keys);
+    let keyed = start_server(keyed).await;
+    let caller = keyed.with_header("x-api-key", "sesame");
+    for (caller, path) in [(caller.v1(), "/a2a/extendedAgentCard"), (caller, "/a2a/v1/card")] {
+        let card = caller.get(path).await.json();
+        assert_eq!(card["capabilities"]["streaming"], false, "{path}: {card}");
+    }
     let all = server.get("/a2a/agents").await.json();
     assert_eq!(all["agents"][0]["capabilities"]["streaming"], false, "{all}");
 }

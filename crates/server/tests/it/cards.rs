@@ -1,8 +1,9 @@
 //! Content, format and caching of cards.
 
 use http::Method;
+use latimer_protocol::Secret;
 use latimer_protocol::card::{AgentCapabilities, AgentCard, AgentExtension, Severity, validate};
-use latimer_server::{Agent, Server, Settings, Turn};
+use latimer_server::{Agent, ApiKeys, Server, Settings, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{send_http2, shouter_server, start_server, test_agent};
@@ -220,8 +221,10 @@ async fn server_without_agents_serves_a_placeholder_card() {
 #[tokio::test]
 async fn extended_card_is_served_at_every_version_path() {
     let extended = AgentCard { name: "shouter extended".into(), ..AgentCard::default() };
-    let server =
-        start_server(Server::new(test_agent("shouter").with_extended_card(extended))).await;
+    let keys = ApiKeys::default().with_operator_key(&Secret::new("sesame"));
+    let server = Server::new(test_agent("shouter").with_extended_card(extended));
+    let server = start_server(server.authenticate(keys)).await;
+    let server = server.with_header("x-api-key", "sesame");
     let public = server.get(CARD).await.json();
     assert_eq!(public["capabilities"]["extendedAgentCard"], true);
     assert_eq!(public["supportsAuthenticatedExtendedCard"], true);

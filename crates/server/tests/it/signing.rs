@@ -1,11 +1,12 @@
 //! Signed cards and published keys.
 
 use http::Method;
+use latimer_protocol::Secret;
 use latimer_protocol::card::{
     AcceptedForms, AgentCard, JwsAlgorithm, KeySet, SignatureError, SigningKey, VerifiedCard,
     VerifyPolicy, verify,
 };
-use latimer_server::{Keyring, Server, Settings, generate_key};
+use latimer_server::{ApiKeys, Keyring, Server, Settings, generate_key};
 use serde_json::{Value, json};
 
 use crate::support::{TestClient, shouter_server, start_server, test_agent};
@@ -64,13 +65,15 @@ async fn every_signable_card_format_verifies_with_the_jwks() {
 async fn extended_card_is_signed() {
     let extended = AgentCard { name: "extended".into(), ..AgentCard::default() };
     let server = Server::new(test_agent("shouter").with_extended_card(extended));
-    let server = start_server(server.with_keyring(keyring())).await;
-    let card = server.v1().get("/a2a/extendedAgentCard").await.json();
+    let keys = ApiKeys::default().with_operator_key(&Secret::new("sesame"));
+    let server = start_server(server.with_keyring(keyring()).authenticate(keys)).await;
+    let caller = server.with_header("x-api-key", "sesame");
+    let card = caller.v1().get("/a2a/extendedAgentCard").await.json();
     assert_eq!(
         verify_with_published_keys(&server, &card).await.expect("the signature is valid").card.name,
         "extended"
     );
-    let older = server.get("/v1/card").await.json();
+    let older = caller.get("/v1/card").await.json();
     assert!(older.get("signatures").is_none(), "0.3 extended cards have no signatures");
 }
 

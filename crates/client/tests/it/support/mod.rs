@@ -19,8 +19,7 @@ use latimer_server::{RunningServer, Server};
 
 /// Runs a server with the demo agent.
 pub(crate) async fn demo() -> RunningServer {
-    let agent = DemoAgent::new_agent("demo").with_extended_card(DemoAgent::extended_card("demo"));
-    listen(Server::new(agent)).await
+    listen(Server::new(DemoAgent::new_agent("demo"))).await
 }
 
 /// Runs a server on a free port.

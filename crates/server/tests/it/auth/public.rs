@@ -183,11 +183,11 @@ async fn dead_letters_require_operator_scope_or_loopback() {
     }
 }
 
-/// Without authentication, only servers on loopback offer it.
+/// 1.0, section 13.3: without authentication no server declares or serves it.
 #[tokio::test]
-async fn extended_card_requires_authentication_or_loopback() {
+async fn extended_card_requires_authentication() {
     for (address, requires_key, sends_key, want) in [
-        ("127.0.0.1:0", false, false, 200),
+        ("127.0.0.1:0", false, false, 400),
         ("127.0.0.1:0", true, false, 401),
         ("127.0.0.1:0", true, true, 200),
         ("0.0.0.0:0", false, false, 400),
