@@ -107,9 +107,11 @@ fn configure_client(
     if upstream.card_url.is_some() {
         client = client.agent_url(upstream.url.as_str());
     }
-    if upstream.call_url {
-        client = client.ignore_card_urls();
-    }
+    client = match upstream.call_url {
+        Some(true) => client.ignore_card_urls(),
+        Some(false) => client,
+        None => client.fall_back_to_agent_url(),
+    };
     if !upstream.stream {
         client = client.disable_streaming();
     }

@@ -127,24 +127,36 @@ impl fmt::Display for RejectedInterface {
 
 /// A card has no interface that can be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the card has no interface that can be called: {}", format_rejected(.0))]
+#[error("the card has no interface that can be called: {}", self.reasons_with_advice())]
 pub struct NoInterface(
     /// All interfaces of the card, with reasons.
     pub Vec<RejectedInterface>,
 );
 
-fn format_rejected(rejected: &[RejectedInterface]) -> String {
-    let reasons: Vec<String> = rejected.iter().map(ToString::to_string).collect();
-    let reasons = if reasons.is_empty() { "it lists none".to_owned() } else { reasons.join("; ") };
-    match rejected.iter().any(|it| matches!(it.reason, RejectReason::Forbidden(_))) {
-        true => format!("{reasons} ({FORBIDDEN_URL_ADVICE})"),
-        false => reasons,
+impl NoInterface {
+    /// Returns whether an interface is not called because the guard does not allow its URL.
+    pub(crate) fn has_forbidden_url(&self) -> bool {
+        self.0.iter().any(|it| matches!(it.reason, RejectReason::Forbidden(_)))
+    }
+
+    /// Returns the reasons as text, without advice.
+    pub(crate) fn reasons(&self) -> String {
+        let reasons: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        if reasons.is_empty() { "it lists none".to_owned() } else { reasons.join("; ") }
+    }
+
+    fn reasons_with_advice(&self) -> String {
+        match self.has_forbidden_url() {
+            true => format!("{} ({FORBIDDEN_URL_ADVICE})", self.reasons()),
+            false => self.reasons(),
+        }
     }
 }
 
 /// Advice for a card whose URLs are forbidden.
 const FORBIDDEN_URL_ADVICE: &str = "if the agent does not know its own URL, call the URL that you \
-    configured: `ClientBuilder::ignore_card_urls`, or `call_url = true` in a configuration file";
+    configured: `ClientBuilder::ignore_card_urls`, `call_url = true` in a configuration file, or \
+    `latimer serve --proxy URL --call-url`";
 
 /// Selects the best interface of a card.
 ///

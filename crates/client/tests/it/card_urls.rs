@@ -133,3 +133,27 @@ async fn agent_url_is_allowed_for_card_from_another_origin() {
     assert_eq!(call_path_and_authorization(&agent, &client).await.0, "/x");
     assert!(Client::connect(card).await.is_err(), "the URL of the card is untrusted");
 }
+
+#[tokio::test]
+async fn agent_url_is_the_fallback_for_forbidden_card_urls() {
+    let agent = agent_with_card_urls(&["http://agent.internal:8080/a2a"]).await;
+    let url = format!("{}/here", agent.url());
+    let error = Client::builder(&url).connect().await.unwrap_err();
+    assert!(matches!(error, Error::NoInterface(_)), "{error}");
+    let client = Client::builder(&url)
+        .credentials(bearer_credentials())
+        .fall_back_to_agent_url()
+        .connect()
+        .await
+        .unwrap();
+    let want = ("/here".to_owned(), Some("Bearer t0ken".to_owned()));
+    assert_eq!(call_path_and_authorization(&agent, &client).await, want);
+
+    // A URL in the card that may be called is preferred.
+    let agent =
+        agent_with_card_urls(&["http://agent.internal:8080/a2a", "http://127.0.0.1:PORT/a2a"])
+            .await;
+    let url = format!("{}/here", agent.url());
+    let client = Client::builder(&url).fall_back_to_agent_url().connect().await.unwrap();
+    assert_eq!(call_path_and_authorization(&agent, &client).await.0, "/a2a");
+}

@@ -10,9 +10,10 @@ use super::ClientBuilder;
 use super::checks::no_origin_error;
 use crate::client::Client;
 use crate::credentials::{OriginCredentials, SelectionContext};
-use crate::discovery::Discovery;
+use crate::discovery::{CardUrls, Discovery};
 use crate::error::Error;
-use crate::negotiate::SelectedInterface;
+use crate::negotiate::{NoInterface, SelectedInterface};
+use crate::transport::url_origin;
 
 /// The options of a client that was created from a card, with the connections that the clients of all
 /// versions of the card share.
@@ -58,8 +59,36 @@ impl Connector {
         let card_urls = self.builder.card_urls(self.discovery.found_at())?;
         let interfaces = card_urls.resolve(&card.supported_interfaces);
         let mismatch = card_urls.check_agent(&interfaces);
-        let selected = self.builder.select_interface(interfaces, &self.guard).await?;
+        let selected = match self.builder.select_interface(interfaces, &self.guard).await {
+            Err(Error::NoInterface(none))
+                if self.builder.agent_url_fallback && none.has_forbidden_url() =>
+            {
+                return self.select_at_agent_url(card, card_urls, none).await;
+            }
+            result => result?,
+        };
         Ok(SelectedInterface { mismatch, ..selected })
+    }
+
+    /// Selects an interface to call at the URL of the agent, because no URL in the card may be called.
+    async fn select_at_agent_url(
+        &self,
+        card: &AgentCard,
+        card_urls: CardUrls,
+        none: NoInterface,
+    ) -> Result<SelectedInterface, Error> {
+        let Some(agent_url) = card_urls.agent.as_ref().and_then(url_origin) else {
+            return Err(none.into());
+        };
+        let rejected = none.reasons();
+        tracing::warn!(
+            url = agent_url,
+            rejected,
+            "no URL in the card may be called, calling the configured URL"
+        );
+        let interfaces = CardUrls { agent_url_only: true, ..card_urls };
+        let interfaces = interfaces.resolve(&card.supported_interfaces);
+        self.builder.select_interface(interfaces, &self.guard).await
     }
 
     /// Creates the client that calls the selected interface of a card.

@@ -65,6 +65,7 @@ pub struct ClientBuilder {
     source: CardSource,
     agent_url: Option<String>,
     ignore_card_urls: bool,
+    agent_url_fallback: bool,
     preferences: Preferences,
     tenant: Option<String>,
     trust: CardTrust,
@@ -89,6 +90,7 @@ impl ClientBuilder {
             source,
             agent_url: None,
             ignore_card_urls: false,
+            agent_url_fallback: false,
             preferences: Preferences::default(),
             tenant: None,
             trust: CardTrust::default(),
@@ -119,6 +121,14 @@ impl ClientBuilder {
     /// do not know their own URL. Bindings and versions still come from the card.
     pub fn ignore_card_urls(mut self) -> Self {
         self.ignore_card_urls = true;
+        self
+    }
+
+    /// Calls the agent at the URL that the caller gave if its card has no interface that may be called,
+    /// and one of them only because its URL is forbidden: for agents in a container, whose card names
+    /// an internal host. Logs a warning then. Has no effect if only the URL of the card is known.
+    pub fn fall_back_to_agent_url(mut self) -> Self {
+        self.agent_url_fallback = true;
         self
     }
 

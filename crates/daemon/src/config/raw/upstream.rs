@@ -18,8 +18,9 @@ section! {
         /// origin of `url` only.
         card_url: HttpUrl, optional("the well-known paths below `url`") => "\"https://cards.example.com/partner.json\"";
         /// Whether to call the remote agent at `url` even if its card names another URL. Meant for
-        /// agents that do not know their public URL.
-        call_url: bool, default("false") => "true";
+        /// agents that do not know their public URL. `false` refuses an agent whose card has no URL
+        /// that may be called.
+        call_url: bool, optional("only if no URL in the card may be called, with a warning") => "true";
         /// File with additional root certificates in PEM that may sign the remote agent's TLS
         /// certificate. The certificates of the operating system stay trusted.
         root_certificates: PathBuf, optional("only those of the operating system") => "\"partner-ca.pem\"";

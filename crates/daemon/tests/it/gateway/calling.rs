@@ -83,11 +83,25 @@ async fn call_url_overrides_an_unreachable_card_url() {
     assert!(matches!(result, Ok(SendMessageResponse::Message(_))), "{result:?}");
     assert!(agent.find_request("POST /here").contains("Bearer t0ken"), "{}", agent.all_requests());
 
-    let gateway = start_daemon(&gateway_fixture(&url)).await;
+    let gateway = start_daemon(&gateway_fixture(&format!("{url}call_url = false\n"))).await;
     let Err(Error::Agent(error)) = send_hello(gateway.address()).await else {
         panic!("the URL in the card was called")
     };
     assert!(error.message().contains("not been discovered yet"), "{error}");
     let (_, metrics) = http_request(gateway.address(), "GET /metrics", "").await;
     assert!(metrics.contains("latimer_upstream_up{agent=\"partner\"} 0"), "{metrics}");
+}
+
+#[tokio::test]
+async fn configured_url_is_called_if_no_card_url_may_be() {
+    let agent = Recorder::start_with_card_urls(
+        |_| "http://agent.internal:8080/a2a".into(),
+        |_| "http://agent.internal:8080/token".into(),
+    )
+    .await;
+    let url = format!("url = \"http://{}/here\"\nauth_token = \"t0ken\"\n", agent.address);
+    let gateway = start_daemon(&gateway_fixture(&url)).await;
+    let result = send_hello(gateway.address()).await;
+    assert!(matches!(result, Ok(SendMessageResponse::Message(_))), "{result:?}");
+    assert!(agent.find_request("POST /here").contains("Bearer t0ken"), "{}", agent.all_requests());
 }

@@ -99,7 +99,7 @@ async fn card_url_at_another_origin_is_not_called() {
     let (card, _server) = serve_card_naming(inner.local_addr().unwrap()).await;
     let fixture = ConfigFixture::with_config(&format!(
         "listen = \"127.0.0.1:0\"\n[[agents]]\nname = \"partner\"\nkind = \"a2a\"\n\
-         url = \"http://{card}\"\nauth_token = \"s3cret\"\n[store]\nkind = \"memory\"\n",
+         url = \"http://{card}\"\nauth_token = \"s3cret\"\ncall_url = false\n[store]\nkind = \"memory\"\n",
     ));
     let gateway = start_daemon(&fixture).await;
     let client = Client::new(&format!("http://{}/a2a", gateway.address())).unwrap();
