@@ -102,6 +102,14 @@ impl Agent {
         self
     }
 
+    /// Sets a card that stands in until the executor [sets](CardHandle::set) the right one, such as that
+    /// of a remote agent. Clients are told not to store it.
+    #[must_use]
+    pub fn with_placeholder_card(mut self, card: AgentCard) -> Self {
+        self.card_handle = CardHandle::placeholder(card);
+        self
+    }
+
     /// Sets the card that authenticated callers get from `GetExtendedAgentCard`. Without one, and on
     /// servers without authentication, the operation fails.
     #[must_use]

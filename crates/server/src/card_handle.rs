@@ -25,15 +25,29 @@ struct CardState {
     card: Arc<AgentCard>,
     generation: u64,
     modified_at: SystemTime,
+    is_placeholder: bool,
 }
 
 impl CardHandle {
     /// Creates a handle with a card.
     #[must_use]
     pub fn new(card: AgentCard) -> Self {
-        let state =
-            CardState { card: Arc::new(card), generation: 0, modified_at: SystemTime::now() };
-        Self(Arc::new(RwLock::new(state)))
+        Self::with_state(card, false)
+    }
+
+    /// Creates a handle with a card that stands in until the executor [sets](Self::set) the right one.
+    /// Clients are told not to store it.
+    pub(crate) fn placeholder(card: AgentCard) -> Self {
+        Self::with_state(card, true)
+    }
+
+    fn with_state(card: AgentCard, is_placeholder: bool) -> Self {
+        Self(Arc::new(RwLock::new(CardState {
+            card: Arc::new(card),
+            generation: 0,
+            modified_at: SystemTime::now(),
+            is_placeholder,
+        })))
     }
 
     /// Returns the current card.
@@ -42,13 +56,20 @@ impl CardHandle {
         self.read(|it| Arc::clone(&it.card))
     }
 
-    /// Replaces the card. Does nothing if the card is equal to the current one.
+    /// Replaces the card. Keeps its modification time if the card is equal to the current one.
     pub fn set(&self, card: AgentCard) {
         let mut state = self.0.write();
+        state.is_placeholder = false;
         if *state.card != card {
-            let generation = state.generation + 1;
-            *state = CardState { card: Arc::new(card), generation, modified_at: SystemTime::now() };
+            state.card = Arc::new(card);
+            state.generation += 1;
+            state.modified_at = SystemTime::now();
         }
+    }
+
+    /// Returns whether the card stands in for one that is not known yet.
+    pub(crate) fn is_placeholder(&self) -> bool {
+        self.read(|it| it.is_placeholder)
     }
 
     /// Returns the number of changes of the card.

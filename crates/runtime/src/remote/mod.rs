@@ -163,7 +163,7 @@ impl RemoteAgent {
             ..AgentCard::default()
         };
         (self.upstream.edit_card)(&mut card);
-        Agent::new(name, self).with_card(card)
+        Agent::new(name, self).with_placeholder_card(card)
     }
 
     /// Discovers the agent in the background without publishing it, until the handle is dropped.

@@ -83,6 +83,18 @@ struct CacheableDocument {
     modified_at: SystemTime,
     /// `Vary` header.
     vary: Option<HeaderValue>,
+    /// Whether it stands in for a card that is not known yet, so that clients must not store it.
+    is_placeholder: bool,
+}
+
+/// Content and state of the selected cards.
+struct CardVersion {
+    /// Sum of the generations of the cards.
+    generation: u64,
+    /// Time of their last change.
+    modified_at: SystemTime,
+    /// Whether one of them is a placeholder.
+    is_placeholder: bool,
 }
 
 /// Rendered card or list of cards.
@@ -153,6 +165,7 @@ impl Frontend {
             document: RenderedDocument::new(keyring.jwks()),
             modified_at: self.cards.started_at,
             vary: None,
+            is_placeholder: false,
         })
     }
 
@@ -164,7 +177,8 @@ impl Frontend {
     ) -> Response<Body> {
         let render = || {
             let (base_url, signing_kid) = self.base_url_and_kid(ctx);
-            let (generation, modified_at) = self.card_generation(&selector);
+            let CardVersion { generation, modified_at, is_placeholder } =
+                self.card_version(&selector);
             let document = self.cached_card(CardCacheKey {
                 selector,
                 base_url,
@@ -172,7 +186,7 @@ impl Frontend {
                 generation,
                 signing_kid,
             });
-            CacheableDocument { document, modified_at, vary: Some(self.vary(ctx)) }
+            CacheableDocument { document, modified_at, vary: Some(self.vary(ctx)), is_placeholder }
         };
         if let Err(error) = self.authorize_card(ctx).await {
             return self.plain_error(None, &error);
@@ -180,8 +194,7 @@ impl Frontend {
         self.serve_cacheable(ctx, "cards support only GET and HEAD", render)
     }
 
-    /// Returns the sum of the generations of the selected cards, and the time of their last change.
-    fn card_generation(&self, selector: &CardSelector) -> (u64, SystemTime) {
+    fn card_version(&self, selector: &CardSelector) -> CardVersion {
         let agents: Vec<_> = match selector {
             CardSelector::All => self.registry.iter().collect(),
             CardSelector::Primary => self.agent_or_primary(None).into_iter().collect(),
@@ -190,7 +203,11 @@ impl Frontend {
         let handles = || agents.iter().map(|it| it.card_handle());
         let modified_at =
             handles().map(CardHandle::modified_at).fold(self.cards.started_at, SystemTime::max);
-        (handles().map(CardHandle::generation).sum(), modified_at)
+        CardVersion {
+            generation: handles().map(CardHandle::generation).sum(),
+            modified_at,
+            is_placeholder: agents.is_empty() || handles().any(CardHandle::is_placeholder),
+        }
     }
 
     /// Responds with a cacheable document, after the checks that all cards share.
@@ -219,7 +236,7 @@ impl Frontend {
         if let Err(error) = self.charge_rate(ctx, &self.anonymous, Some(Operation::GetAgentCard)) {
             return self.plain_error(None, &error);
         }
-        let CacheableDocument { document, modified_at, vary } = render();
+        let CacheableDocument { document, modified_at, vary, is_placeholder } = render();
         let not_modified = etag::is_not_modified(&ctx.head.headers, &document.etag, modified_at);
         let mut response = match not_modified {
             true => Response::new(Body::empty()),
@@ -230,7 +247,11 @@ impl Frontend {
         }
         let headers = response.headers_mut();
         headers.insert(ETAG, document.etag);
-        headers.insert(CACHE_CONTROL, self.cards.cache_control.clone());
+        let cache_control = match is_placeholder {
+            true => HeaderValue::from_static("no-store"),
+            false => self.cards.cache_control.clone(),
+        };
+        headers.insert(CACHE_CONTROL, cache_control);
         if let Ok(last_modified) = HeaderValue::try_from(httpdate::fmt_http_date(modified_at)) {
             headers.insert(LAST_MODIFIED, last_modified);
         }
