@@ -29,6 +29,7 @@ pub(crate) fn check(args: &ConfigCheck) -> Result<(), CliError> {
     if let Err(error) = build_runtime()?.block_on(latimer_daemon::validate(&loaded.config)) {
         output::warn(format!("`latimer serve` rejects this configuration: {error}"));
     }
+    latimer_daemon::missing_programs(&loaded.config).iter().for_each(output::warn);
     output::print(&match &loaded.file {
         Some(file) => format!("{}: ok", file.display()),
         None => "no configuration file: defaults are used".to_owned(),

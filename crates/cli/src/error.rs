@@ -6,6 +6,7 @@ use latimer_daemon::config::ConfigError;
 use latimer_daemon::{OperatorError, StartError};
 
 use crate::output::StdoutError;
+use crate::signal::StopSignal;
 
 /// Error of a command, with its exit code.
 #[derive(Debug)]
@@ -21,8 +22,11 @@ const EXIT_SUCCESS: u8 = 0;
 const EXIT_FAILURE: u8 = 1;
 /// Invalid command line or configuration.
 const EXIT_USAGE: u8 = 2;
-/// Second interrupt while shutting down, as of a shell command that SIGINT ended.
+/// Second signal while shutting down was SIGINT, as of a shell command that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
+/// Second signal was SIGTERM, as of a shell command that SIGTERM ended.
+#[cfg(unix)]
+const EXIT_TERMINATED: u8 = 143;
 
 impl CliError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
@@ -37,9 +41,23 @@ impl CliError {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    pub(crate) fn interrupted() -> Self {
-        let message = "interrupted; unfinished turns continue with the next start";
-        Self { exit_code: EXIT_INTERRUPTED, ..Self::new(message) }
+    /// Creates the error of a server that a second signal stopped, with a text that states what
+    /// becomes of its tasks.
+    pub(crate) fn stopped_at_once(signal: StopSignal, tasks: &str) -> Self {
+        let exit_code = match signal {
+            StopSignal::Interrupt => EXIT_INTERRUPTED,
+            #[cfg(unix)]
+            StopSignal::Terminate => EXIT_TERMINATED,
+        };
+        Self { exit_code, ..Self::new(format!("stopped at once by a second signal; {tasks}")) }
+    }
+
+    /// Returns the message with the hint, if there is one, on a line of its own.
+    pub(crate) fn text(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}\n  hint: {hint}", self.message),
+            None => self.message.clone(),
+        }
     }
 
     /// Returns whether the process prints this error. It exits with 0 and without a message if the
@@ -51,11 +69,7 @@ impl CliError {
 
 impl fmt::Display for CliError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "error: {}", self.message)?;
-        match &self.hint {
-            Some(hint) => write!(out, "\n  hint: {hint}"),
-            None => Ok(()),
-        }
+        write!(out, "error: {}", self.text())
     }
 }
 

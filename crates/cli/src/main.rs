@@ -5,7 +5,7 @@
 //! | 0 | success, also if the reader of standard output closes the pipe |
 //! | 1 | failure |
 //! | 2 | invalid command line or configuration: a retry cannot succeed |
-//! | 130 | interrupted twice |
+//! | 130, 143 | a second signal, SIGINT or SIGTERM, stopped the server at once |
 
 mod args;
 mod card;
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if error.is_printed() {
-                output::print_error(&error.to_string());
+                output::error(&error);
             }
             ExitCode::from(error.exit_code)
         }

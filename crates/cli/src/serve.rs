@@ -3,10 +3,13 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use latimer_daemon::config::{ConfigFile, Environment, FlagOverride, LoadRequest, LoadedConfig};
-use latimer_daemon::{Banner, Daemon, shell_command, validate};
+use latimer_daemon::config::{
+    Config, ConfigFile, Environment, FlagOverride, LoadRequest, LoadedConfig,
+};
+use latimer_daemon::{Banner, Daemon, PublishedAgent, missing_programs, shell_command, validate};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tracing::{Level, info};
 
 use crate::args::{DemoServer, Serve};
 use crate::error::CliError;
@@ -23,10 +26,22 @@ pub(crate) fn serve(args: &Serve) -> Result<(), CliError> {
     let loaded = load(&request)?;
     if args.check {
         build_runtime()?.block_on(validate(&loaded.config))?;
+        check_programs(&loaded.config)?;
         output::print("ok")?;
         return Ok(());
     }
     run(&loaded)
+}
+
+/// Fails if a program of an agent does not exist. A server without it starts, but each of its turns
+/// fails.
+fn check_programs(config: &Config) -> Result<(), CliError> {
+    let missing: Vec<_> = missing_programs(config).iter().map(ToString::to_string).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let hint = "install it on `PATH`, or name it by its path";
+    Err(CliError::usage(missing.join("\nerror: ")).with_hint(hint))
 }
 
 /// Serves the demo agent; ignores configuration files.
@@ -73,10 +88,27 @@ fn flags(args: &Serve) -> Vec<FlagOverride> {
         if let Some(delimiter) = &args.chunk {
             exec["chunk"] = json!(delimiter);
         }
+        if !args.env.is_empty() {
+            exec["env"] = json!(args.env);
+        }
+        if args.inherit_env {
+            exec["inherit_env"] = json!(true);
+            exec["inherit_home"] = json!(true);
+        }
         agent("--exec", exec);
     }
     if let Some(url) = &args.proxy {
-        agent("--proxy", json!({"name": "proxy", "kind": "a2a", "url": url}));
+        let mut proxy = json!({"name": "proxy", "kind": "a2a", "url": url});
+        if let Some(token) = &args.token {
+            proxy["auth_token"] = json!(token);
+        }
+        if let Some(name) = &args.token_env {
+            proxy["auth_token_env"] = json!(name);
+        }
+        if args.call_url {
+            proxy["call_url"] = json!(true);
+        }
+        agent("--proxy", proxy);
     }
     flags
 }
@@ -86,7 +118,9 @@ fn listen_flag(address: Option<&str>) -> Option<FlagOverride> {
 }
 
 fn load(request: &LoadRequest) -> Result<LoadedConfig, CliError> {
+    log::set_format(None);
     let loaded = LoadedConfig::load(request)?;
+    log::set_format(Some(&loaded.config.log));
     loaded.warnings.iter().for_each(output::warn);
     Ok(loaded)
 }
@@ -100,13 +134,26 @@ fn run(loaded: &LoadedConfig) -> Result<(), CliError> {
         let mut signals = Signals::listen().map_err(start_error)?;
         let daemon = tokio::select! {
             daemon = Daemon::start(&loaded.config) => daemon?,
-            () = signals.shutdown_requested() => return Ok(()),
+            _ = signals.shutdown_requested() => return Ok(()),
         };
-        print_summary(&startup_summary(loaded, daemon.banner(), started));
+        print_summary(&match output::has_json_lines() {
+            true => json_summary(loaded, daemon.banner(), started),
+            false => startup_summary(loaded, daemon.banner(), started),
+        });
         signals.shutdown_requested().await;
+        info!("shutdown requested: a second signal, such as Ctrl-C, stops at once");
+        let unfinished = daemon.unfinished_tasks();
+        let second_signal = async {
+            let signal = signals.shutdown_requested().await;
+            // Counted here, because `select` drops the daemon before it runs the handler.
+            (signal, unfinished.describe(unfinished.count()))
+        };
         tokio::select! {
-            () = daemon.shutdown() => Ok(()),
-            () = signals.interrupted() => Err(CliError::interrupted()),
+            stopped_turns = daemon.shutdown() => {
+                info!(tasks = unfinished.describe(stopped_turns), "stopped");
+                Ok(())
+            }
+            (signal, tasks) = second_signal => Err(CliError::stopped_at_once(signal, &tasks)),
         }
     });
     // Drops the remaining futures, so that no child process is left running.
@@ -120,6 +167,25 @@ fn print_summary(summary: &str) {
         Err(error) if !error.is_closed_pipe() => output::warn(error),
         Ok(()) | Err(_) => {}
     }
+}
+
+/// Formats the summary as a line of JSON.
+fn json_summary(loaded: &LoadedConfig, banner: &Banner, started: Instant) -> String {
+    let agent = |it: &PublishedAgent| json!({"name": it.name, "url": it.url, "kind": it.kind});
+    let summary = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "config": loaded.file,
+        "values_from_environment": loaded.environment_overrides(),
+        "a2a_url": banner.a2a_url,
+        "disabled_reason": banner.disabled_reason,
+        "card_url": banner.card_url,
+        "agents": banner.agents.iter().map(agent).collect::<Vec<_>>(),
+        "store": banner.store,
+        "recovered_tasks": banner.recovered_tasks,
+        "startup_ms": u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    });
+    let Value::Object(fields) = summary else { return String::new() };
+    output::json_line(Level::INFO, "ready", fields)
 }
 
 /// Formats the summary that is printed when the server is ready.

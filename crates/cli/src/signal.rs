@@ -2,6 +2,16 @@
 
 use std::io;
 
+/// A signal to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopSignal {
+    /// `SIGINT`, or Ctrl-C.
+    Interrupt,
+    /// `SIGTERM`.
+    #[cfg(unix)]
+    Terminate,
+}
+
 /// Listens for signals to stop, from the time it is created.
 #[derive(Debug)]
 pub(crate) struct Signals {
@@ -21,17 +31,12 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal to stop: interrupt or terminate.
-    pub(crate) async fn shutdown_requested(&mut self) {
+    /// Waits for a signal to stop.
+    pub(crate) async fn shutdown_requested(&mut self) -> StopSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
         }
-    }
-
-    /// Waits for an interrupt.
-    pub(crate) async fn interrupted(&mut self) {
-        self.interrupt.recv().await;
     }
 }
 
@@ -41,13 +46,10 @@ impl Signals {
         Ok(Self {})
     }
 
-    pub(crate) async fn shutdown_requested(&mut self) {
-        self.interrupted().await;
-    }
-
-    pub(crate) async fn interrupted(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
+    pub(crate) async fn shutdown_requested(&mut self) -> StopSignal {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => StopSignal::Interrupt,
+            Err(_) => std::future::pending().await,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Builds the configured agents.
 
+use std::fmt;
+
 use latimer_protocol::card::{AgentCard, AgentSkill};
 use latimer_runtime::{CommandAgent, DemoAgent, EchoAgent, InputFormat};
 use latimer_server::Agent;
-use tracing::warn;
 
 use crate::config::{
     AgentConfig, AgentKind, CardConfig, CommandInput, CommandKeys, Config, DemoKeys, StoreLocation,
@@ -58,6 +59,36 @@ fn build_agent(agent: &AgentConfig, config: &Config) -> Result<Agent, StartError
     })
 }
 
+/// Program of an agent that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingProgram {
+    /// Name of the agent.
+    pub agent: String,
+    /// The program.
+    pub program: String,
+}
+
+impl fmt::Display for MissingProgram {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { agent, program } = self;
+        write!(out, "agent {agent:?}: program {program:?} not found")
+    }
+}
+
+/// Returns the programs of agents that do not exist on this machine: turns of these agents fail. May
+/// run a shell, and blocks until it exits.
+#[must_use]
+pub fn missing_programs(config: &Config) -> Vec<MissingProgram> {
+    let missing_program = |agent: &AgentConfig| {
+        let AgentKind::Command(keys) = &agent.kind else { return None };
+        let command = build_command(agent, keys, config).ok()?;
+        let program = command.missing_program()?.to_owned();
+        Some(MissingProgram { agent: agent.name.clone(), program })
+    };
+    config.agents.iter().filter_map(missing_program).collect()
+}
+
 /// Replaces card members by those that the configuration sets.
 pub(crate) fn apply_card_config(card: &mut AgentCard, config: &CardConfig) {
     if let Some(description) = &config.description {
@@ -88,6 +119,9 @@ fn build_command(
         .inherit_env(keys.env.iter().cloned())
         .max_output_bytes(keys.max_output.0)
         .kill_grace(agent.cancel_grace);
+    if keys.inherit_env {
+        command = command.inherit_all_env();
+    }
     if keys.input == CommandInput::Json {
         command = command.input(InputFormat::Json);
     }
@@ -110,9 +144,6 @@ fn build_command(
         && let Some(directory) = path.parent()
     {
         command = command.home(directory.join("homes").join(&agent.name));
-    }
-    if command.resolve_program().is_none() {
-        warn!(agent = agent.name, program = command.program(), "command not found");
     }
     Ok(command)
 }

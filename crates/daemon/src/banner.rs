@@ -72,7 +72,8 @@ impl Banner {
         }
     }
 
-    /// Returns a shell command that calls the primary agent; `None` if there is no agent.
+    /// Returns a shell command that calls the primary agent; `None` if there is no agent. Each run
+    /// sends another message id, because the same one would return the result of the first run.
     #[must_use]
     pub fn curl(&self) -> Option<String> {
         let url = self.a2a_url.as_ref().filter(|_| !self.agents.is_empty())?;
@@ -80,7 +81,7 @@ impl Banner {
             true => " \\\n  -H \"Authorization: Bearer $LATIMER_API_KEY\"",
             false => "",
         };
-        let body = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}}"#;
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m-'$(date +%s%N)'","role":"ROLE_USER","parts":[{"text":"hello"}]}}}"#;
         Some(format!("curl {url}{key} \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"))
     }
 }

@@ -9,9 +9,10 @@ use latimer_outbound::is_loopback_ip;
 use latimer_runtime::DiscoveryHandle;
 use latimer_server::{AgentRegistry, Keyring, RunningServer, Server};
 use tokio::net::lookup_host;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
+use tracing::warn;
 
-use crate::agents::build_agents;
+use crate::agents::{MissingProgram, build_agents, missing_programs};
 use crate::auth;
 use crate::banner::Banner;
 use crate::config::{Config, ServingMode};
@@ -19,6 +20,7 @@ use crate::error::StartError;
 use crate::remote::build_unpublished_agents;
 use crate::signing::{self, configured_keyring};
 use crate::store;
+use crate::unfinished::{NextStart, UnfinishedTasks};
 
 /// A running daemon. [`shutdown`](Daemon::shutdown) lets running turns finish; dropping it stops
 /// the server at once.
@@ -48,6 +50,7 @@ use crate::store;
 pub struct Daemon {
     running: RunningServer,
     banner: Banner,
+    next_start: NextStart,
     /// Reloads signing keys until the daemon is dropped.
     _key_watcher: JoinSet<()>,
     /// Discovery of unpublished remote agents, until the daemon is dropped.
@@ -66,6 +69,7 @@ impl Daemon {
         let keyring = configured_keyring(config)?;
         let server = store::attach(build_server(config, keyring.clone())?, config)?;
         let unpublished = build_unpublished_agents(config)?;
+        warn_about_missing_programs(config.clone()).await;
         let running = server.listen().await.map_err(StartError::Server)?;
         let banner = Banner::new(config, running.address(), running.recovered_tasks());
         let mut key_watcher = JoinSet::new();
@@ -78,6 +82,7 @@ impl Daemon {
         Ok(Self {
             running,
             banner,
+            next_start: NextStart::new(config),
             _key_watcher: key_watcher,
             _discovery_handles: discovery_handles,
         })
@@ -95,10 +100,25 @@ impl Daemon {
         &self.banner
     }
 
+    /// Returns what becomes of unfinished tasks when the daemon stops.
+    #[must_use]
+    pub fn unfinished_tasks(&self) -> UnfinishedTasks {
+        UnfinishedTasks::new(self.running.handle(), self.next_start.clone())
+    }
+
     /// Accepts no new work, waits up to the configured drain time for running turns, and stops.
-    /// Turns that do not finish continue with the next start.
-    pub async fn shutdown(self) {
-        self.running.shutdown().await;
+    /// Returns the number of turns that were stopped because they did not end in time;
+    /// [`UnfinishedTasks::describe`] states what becomes of their tasks.
+    pub async fn shutdown(self) -> usize {
+        self.running.shutdown().await
+    }
+}
+
+async fn warn_about_missing_programs(config: Config) {
+    // It may run a shell. A panic of it would only lose the warnings.
+    let missing = spawn_blocking(move || missing_programs(&config)).await.unwrap_or_default();
+    for MissingProgram { agent, program } in missing {
+        warn!(agent, program, "command not found");
     }
 }
 

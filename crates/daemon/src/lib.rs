@@ -28,7 +28,9 @@ mod redact;
 mod remote;
 mod signing;
 mod store;
+mod unfinished;
 
+pub use agents::{MissingProgram, missing_programs};
 pub use auth::hash_key;
 pub use banner::{Banner, PublishedAgent};
 pub use daemon::{Daemon, validate};
@@ -37,3 +39,4 @@ pub use latimer_protocol::Secret;
 pub use latimer_runtime::shell_command;
 pub use latimer_server::ReplayOutcome;
 pub use operator::{OperatorClient, OperatorError};
+pub use unfinished::UnfinishedTasks;

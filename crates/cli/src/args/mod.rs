@@ -4,6 +4,7 @@ mod card;
 
 use std::path::PathBuf;
 
+use clap::builder::UnknownArgumentValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -24,7 +25,7 @@ Examples:
 )]
 pub(crate) struct Cli {
     /// Print the version
-    #[arg(short = 'v', long, action = ArgAction::Version)]
+    #[arg(short = 'v', short_alias = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,
 
     #[command(subcommand)]
@@ -39,6 +40,7 @@ Examples:
   latimer serve
   latimer serve --listen 127.0.0.1:0
   latimer serve --exec 'tr a-z A-Z'
+  latimer serve --exec ./agent.sh --env LANG --env API_KEY
   latimer serve --proxy https://partner.example.com
   latimer serve --proxy URL --listen 127.0.0.1:0 --store two.db
   latimer serve --config latimer.toml --check
@@ -46,7 +48,12 @@ Examples:
 Without --config, reads the file that LATIMER_CONFIG names, or the first
 latimer.toml in the current directory and its parents in the same repository,
 in ~/.config/latimer and in /etc/latimer. Without a file, serves an echo agent.
-Options override the configuration.")]
+Options override the configuration.
+
+The command of --exec reads the text of a message from standard input, with a
+final line break, and its output is the result. Its environment contains PATH,
+a private HOME and TMPDIR, LATIMER_AGENT, LATIMER_TASK_ID, LATIMER_CONTEXT_ID,
+and the variables of --env; with --inherit-env all variables, HOME included.")]
     Serve(Serve),
 
     /// Serve a demo agent that reaches every task state on request
@@ -101,7 +108,7 @@ pub(crate) struct Serve {
     pub(crate) echo: bool,
 
     /// Serve an agent that runs this command per message
-    #[arg(long, value_name = "COMMAND", conflicts_with = "proxy")]
+    #[arg(long, value_name = "COMMAND", value_parser = parse_exec, conflicts_with = "proxy")]
     pub(crate) exec: Option<String>,
 
     /// Publish the remote agent at this URL in every version
@@ -112,9 +119,51 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DELIMITER", requires = "exec")]
     pub(crate) chunk: Option<String>,
 
-    /// Validate the configuration and exit
+    /// Pass this environment variable to --exec; repeatable
+    #[arg(long, value_name = "NAME", requires = "exec")]
+    pub(crate) env: Vec<String>,
+
+    /// Pass all variables to --exec, except LATIMER_*
+    #[arg(long, requires = "exec")]
+    pub(crate) inherit_env: bool,
+
+    /// Send this bearer token to --proxy; visible in ps
+    #[arg(long, requires = "proxy", conflicts_with = "token_env")]
+    pub(crate) token: Option<String>,
+
+    /// Send the token in this variable to --proxy
+    #[arg(long, value_name = "NAME", requires = "proxy")]
+    pub(crate) token_env: Option<String>,
+
+    /// Call the URL of --proxy whatever its card lists
+    #[arg(long, requires = "proxy")]
+    pub(crate) call_url: bool,
+
+    /// Validate configuration and programs, and exit
     #[arg(long)]
     pub(crate) check: bool,
+
+    #[command(flatten)]
+    _hints: Hints,
+}
+
+/// Options that do not exist, with a hint at the one that does.
+#[derive(Debug, Args)]
+struct Hints {
+    #[arg(
+        long, hide = true, value_name = "PORT",
+        value_parser = UnknownArgumentValueParser::suggest_arg("--listen")
+            .and_suggest("set the port with the address: --listen 127.0.0.1:PORT")
+    )]
+    port: Option<String>,
+}
+
+/// Parses the value of `--exec`.
+fn parse_exec(line: &str) -> Result<String, &'static str> {
+    match line.trim().is_empty() {
+        true => Err("the command is empty"),
+        false => Ok(line.to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -146,6 +195,9 @@ pub(crate) struct DemoServer {
     /// Omit the 0.3 compatibility members from the card
     #[arg(long)]
     pub(crate) pure_card: bool,
+
+    #[command(flatten)]
+    _hints: Hints,
 }
 
 #[derive(Debug, Subcommand)]

@@ -49,8 +49,8 @@ fn help_matches_the_snapshot_and_fits_a_screen() {
 }
 
 #[test]
-fn both_version_flags_print_the_version() {
-    for flag in ["-v", "--version"] {
+fn version_flags_print_the_version() {
+    for flag in ["-v", "-V", "--version"] {
         let output = TestDir::new().run(&[flag]);
         assert_eq!(output.code, Some(0));
         assert_eq!(output.stdout, format!("latimer {}\n", env!("CARGO_PKG_VERSION")));
@@ -64,6 +64,12 @@ fn invalid_arguments_exit_with_code_2() {
         (&["serve", "--lisen", "x"], "a similar argument exists: '--listen'"),
         (&["serve", "--echo", "--exec", "x"], "cannot be used with"),
         (&["serve", "--chunk", "x"], "--exec <COMMAND>"),
+        (&["serve", "--exec", " "], "the command is empty"),
+        (&["serve", "--env", "LANG"], "--exec <COMMAND>"),
+        (&["serve", "--call-url"], "--proxy <URL>"),
+        (&["serve", "--port", "8080"], "a similar argument exists: '--listen'"),
+        (&["serve", "--port", "8080"], "--listen 127.0.0.1:PORT"),
+        (&["demo-server", "--port=8080"], "--listen 127.0.0.1:PORT"),
         (&["completion", "tcl"], "possible values"),
         (&[], "Usage: latimer"),
     ] {

@@ -180,6 +180,13 @@ impl ServerProcess {
         text.split_once("Try it:").unwrap().1.trim().to_owned()
     }
 
+    /// Returns the remaining log of an exited process.
+    pub(crate) fn remaining_log(&mut self) -> String {
+        let mut text = String::new();
+        self.log.as_mut().expect("the log is a pipe").read_to_string(&mut text).unwrap();
+        text
+    }
+
     /// Returns the remaining standard output of an exited process.
     pub(crate) fn remaining_stdout(&mut self) -> String {
         let mut text = String::new();
@@ -194,6 +201,11 @@ impl ServerProcess {
 
     /// Fetches a path as one media type and returns the body.
     pub(crate) fn fetch_as(&self, path: &str, accept: &str) -> String {
+        self.fetch_response(path, accept).1
+    }
+
+    /// Fetches a path as one media type and returns the head and the body.
+    pub(crate) fn fetch_response(&self, path: &str, accept: &str) -> (String, String) {
         let address = self.address();
         let mut stream = TcpStream::connect(&address).unwrap();
         write!(
@@ -203,7 +215,8 @@ impl ServerProcess {
         .unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
-        response.split_once("\r\n\r\n").unwrap().1.to_owned()
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
+        (head.to_ascii_lowercase(), body.to_owned())
     }
 
     /// Posts JSON of version 1.0 and returns the response with its headers.

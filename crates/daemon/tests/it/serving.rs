@@ -53,7 +53,7 @@ async fn agents_reply_at_their_urls() {
     );
     let daemon = start_daemon(&config_fixture(&text)).await;
     for (path, want) in
-        [("/a2a", "hello"), ("/a2a/agents/echo", "hello"), ("/a2a/agents/shout", "HELLO")]
+        [("/a2a", "hello"), ("/a2a/agents/echo", "hello"), ("/a2a/agents/shout", "HELLO\\n")]
     {
         let (status, body) = http_request(daemon.address(), &format!("POST {path}"), HELLO).await;
         assert_eq!(status, 200, "{path}");

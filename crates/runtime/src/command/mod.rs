@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use latimer_protocol::card::{AgentCard, AgentSkill};
 use latimer_server::{Agent, AgentFailure, Executor, Policy, Record, Turn};
 
-use crate::process::SHELL;
+use crate::process::{self, SHELL};
 use home::HomeDir;
 use run::CommandRun;
 
@@ -44,7 +44,7 @@ use run::CommandRun;
 ///
 /// let client = Client::connect(format!("http://{}", server.address())).await?;
 /// let response = client.send(user_message("hello")).await?;
-/// assert!(matches!(response, SendMessageResponse::Task(task) if task.text() == "HELLO"));
+/// assert!(matches!(response, SendMessageResponse::Task(task) if task.text() == "HELLO\n"));
 /// # Ok(())
 /// # }
 /// ```
@@ -60,6 +60,7 @@ pub struct CommandAgent {
     input_format: InputFormat,
     delimiter: Option<Vec<u8>>,
     inherited_env: Vec<String>,
+    inherits_all_env: bool,
     current_dir: Option<PathBuf>,
     home: HomeDir,
     timeout: Option<Duration>,
@@ -71,10 +72,10 @@ pub struct CommandAgent {
 /// Format of the program's standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputFormat {
-    /// The text parts of the message, one per line.
+    /// The text parts of the message, one per line, each with a line break.
     #[default]
     Text,
-    /// The complete message as A2A 1.0 JSON.
+    /// The complete message as A2A 1.0 JSON on one line, with a line break.
     Json,
 }
 
@@ -128,6 +129,7 @@ impl CommandAgent {
             input_format: InputFormat::default(),
             delimiter: None,
             inherited_env: Vec::new(),
+            inherits_all_env: false,
             current_dir: None,
             home: HomeDir::default(),
             timeout: None,
@@ -156,6 +158,15 @@ impl CommandAgent {
     #[must_use]
     pub fn inherit_env<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.inherited_env = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Lets the program inherit all environment variables of the server process except those that
+    /// start with `LATIMER_`, which configure the server and may be secrets. `HOME` and `TMPDIR` stay
+    /// private without [`inherit_home`](Self::inherit_home).
+    #[must_use]
+    pub fn inherit_all_env(mut self) -> Self {
+        self.inherits_all_env = true;
         self
     }
 
@@ -224,6 +235,24 @@ impl CommandAgent {
         }
         let search_path = env::var_os("PATH").unwrap_or_default();
         env::split_paths(&search_path).map(|it| it.join(program)).find(|it| it.is_file())
+    }
+
+    /// Returns the program that does not exist: the program itself, or the first word of a
+    /// [shell command](shell_command) if the shell does not know it. `None` if all that can be checked
+    /// without running the command exists.
+    ///
+    /// Runs the shell to ask about the first word of a shell command, and blocks until it exits.
+    #[must_use]
+    pub fn missing_program(&self) -> Option<&str> {
+        if self.resolve_program().is_none() {
+            return Some(&self.program);
+        }
+        let [option, line] = &*self.arguments else { return None };
+        let word = line.split_whitespace().next()?;
+        let is_literal = |it: char| it.is_ascii_alphanumeric() || "_-./+".contains(it);
+        let is_shell_command = [&*self.program, option] == SHELL && word.chars().all(is_literal);
+        let is_missing = || !process::is_shell_word(word, self.current_dir.as_deref());
+        (is_shell_command && is_missing()).then_some(word)
     }
 
     /// Returns the program as configured.
@@ -296,6 +325,30 @@ mod tests {
             let result = CommandAgent::new(command.iter().copied());
             let result = result.map(|it| it.program().to_owned());
             assert_eq!(result, want.map(str::to_owned), "{command:?}");
+        }
+    }
+
+    #[test]
+    fn missing_program_is_found_in_command_and_shell_line() {
+        let missing = |command: &[&str]| {
+            let command = CommandAgent::new(command.iter().copied()).unwrap();
+            command.missing_program().map(str::to_owned)
+        };
+        assert_eq!(missing(&["no-such-program"]).as_deref(), Some("no-such-program"));
+        assert_eq!(missing(&["tr", "a-z", "A-Z"]), None);
+        #[cfg(unix)]
+        for (line, want) in [
+            ("no-such-program -x | cat", Some("no-such-program")),
+            ("./no-such-file", Some("./no-such-file")),
+            ("tr a-z A-Z", None),
+            ("while read line; do echo $line; done", None),
+            ("echo hello", None),
+            ("LANG=C no-such-program", None),
+            ("$PROGRAM -x", None),
+        ] {
+            let command = shell_command(line);
+            let missing = CommandAgent::new(command).unwrap().missing_program().map(str::to_owned);
+            assert_eq!(missing.as_deref(), want, "{line}");
         }
     }
 

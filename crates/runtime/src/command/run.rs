@@ -1,5 +1,6 @@
 //! One run of the program for one turn.
 
+use std::ffi::OsStr;
 use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -22,6 +23,9 @@ const PIPE_CLOSE_GRACE: Duration = Duration::from_millis(500);
 
 /// `PATH` of the program if the server process has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Start of the names of environment variables that configure the server. Some are secrets.
+const SERVER_ENV_PREFIX: &[u8] = b"LATIMER_";
 
 /// A running program and its turn. Dropping it terminates the program.
 #[derive(Debug)]
@@ -147,6 +151,10 @@ fn build_command(command: &CommandAgent, turn: &Turn) -> io::Result<tokio::proce
     process_command.env("PATH", env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()));
     let home_vars = if home.is_none() { &["HOME", "TMPDIR"][..] } else { &[] };
     let granted_vars = command.inherited_env.iter().map(String::as_str);
+    if command.inherits_all_env {
+        let is_passed = |name: &OsStr| !name.as_encoded_bytes().starts_with(SERVER_ENV_PREFIX);
+        process_command.envs(env::vars_os().filter(|(name, _)| is_passed(name)));
+    }
     for name in granted_vars.chain(home_vars.iter().copied()) {
         if let Some(value) = env::var_os(name) {
             process_command.env(name, value);
@@ -164,15 +172,19 @@ fn build_command(command: &CommandAgent, turn: &Turn) -> io::Result<tokio::proce
     Ok(process_command)
 }
 
-/// Writes the message to standard input and closes it. A program that does not read it is not an
-/// error.
+/// Writes the message to standard input, with a final line break, and closes it: shells ignore a
+/// last line without one. A message without text is empty. A program that does not read it is not
+/// an error.
 async fn write_input(stdin: Option<ChildStdin>, format: InputFormat, turn: &Turn) {
     let Some(mut stdin) = stdin else { return };
     let text = match format {
         InputFormat::Text => Ok(turn.text()),
         InputFormat::Json => serde_json::to_string(turn.message()),
     };
-    let Ok(text) = text else { return };
+    let Ok(mut text) = text else { return };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
     if let Err(error) = stdin.write_all(text.as_bytes()).await {
         debug!(agent = %turn.agent(), %error, "command did not read its input");
     }

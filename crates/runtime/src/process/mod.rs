@@ -28,6 +28,12 @@ pub(crate) const SHELL: [&str; 2] = ["sh", "-c"];
 #[cfg(windows)]
 pub(crate) const SHELL: [&str; 2] = ["cmd", "/C"];
 
+/// Shell script that succeeds if its first argument is a command.
+#[cfg(unix)]
+const SHELL_LOOKUP: Option<&str> = Some("command -v -- \"$1\"");
+#[cfg(windows)]
+const SHELL_LOOKUP: Option<&str> = None;
+
 /// A running program and its process group. Dropping it kills the group.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -91,6 +97,17 @@ async fn drain(pipe: Option<impl AsyncRead + Unpin>) {
         // A read error ends the output, too.
         copy(&mut pipe, &mut sink()).await.ok();
     }
+}
+
+/// Returns whether the shell can run a word as a command: a program, a builtin or a keyword. Always
+/// `true` where the shell cannot be asked. Blocks until the shell exits.
+pub(crate) fn is_shell_word(word: &str, current_dir: Option<&Path>) -> bool {
+    let Some(script) = SHELL_LOOKUP else { return true };
+    let [shell, option] = SHELL;
+    let mut lookup = std::process::Command::new(shell);
+    lookup.args([option, script, shell, word]).current_dir(current_dir.unwrap_or(Path::new(".")));
+    lookup.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    lookup.status().map_or(true, |it| it.success())
 }
 
 /// Creates a directory and its missing parents, readable by their owner only. Existing directories

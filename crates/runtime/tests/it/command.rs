@@ -23,7 +23,7 @@ async fn message_is_stdin_and_stdout_is_artifact() {
     let harness = harness(CommandAgent::new(["tr", "a-z", "A-Z"]).unwrap());
     let task = harness.send_for_task(user_message("hello").with_part("two lines")).await;
     assert_eq!(task.status.state, TaskState::Completed);
-    assert_eq!(text(&task), "HELLO\nTWO LINES");
+    assert_eq!(text(&task), "HELLO\nTWO LINES\n");
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn program_may_ignore_stdin_and_write_nothing() {
     assert_eq!((task.status.state, task.artifacts.len()), (TaskState::Completed, 0));
     let task =
         harness(CommandAgent::new(["cat"]).unwrap()).send_for_task(user_message(&long)).await;
-    assert_eq!(text(&task), long);
+    assert_eq!(text(&task), format!("{long}\n"));
 }
 
 #[tokio::test]
@@ -225,5 +225,5 @@ async fn message_is_never_part_of_command_line() {
     let id = MessageId::new("$(touch /tmp/oops)").unwrap();
     let injection = "$(echo pwned) `echo pwned`; echo pwned";
     let task = harness(shell_agent("cat")).send_for_task(Message::user(id, injection)).await;
-    assert_eq!(text(&task), injection);
+    assert_eq!(text(&task), format!("{injection}\n"));
 }

@@ -227,12 +227,13 @@ impl Engine {
     ///
     /// Turns that take longer are dropped after their emitted events were stored; their tasks stay
     /// unfinished in the store, for [`Engine::recover`] of the next process. Streams that are still
-    /// open then end with an error that clients can resume from. Returns after the webhook
-    /// deliveries have stopped.
-    pub async fn drain(&self, limit: Duration) {
+    /// open then end with an error that clients can resume from. Returns the number of turns that
+    /// were stopped, after the webhook deliveries have stopped.
+    pub async fn drain(&self, limit: Duration) -> usize {
         self.0.shutdown.drain();
         self.0.tracker.close();
         let done = tokio::time::timeout(limit, self.0.tracker.wait()).await;
+        let stopped_turns = if done.is_err() { self.activity().turns } else { 0 };
         self.0.shutdown.stop();
         if done.is_err() {
             // The turns were stopped and only store their events.
@@ -242,6 +243,7 @@ impl Engine {
         if let Some(dispatcher) = self.0.dispatcher.get() {
             dispatcher.stopped().await;
         }
+        stopped_turns
     }
 
     /// Rejects new messages and stops running turns and deliveries without waiting for them.

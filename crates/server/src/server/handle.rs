@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latimer_protocol::Service;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::binding::Frontend;
 use crate::engine::{Activity, Engine};
@@ -50,19 +50,25 @@ impl ServerHandle {
     /// Stops accepting work, waits up to `limit` for the running turns to end, and stops the turns
     /// that are then still running.
     ///
-    /// Readiness reports 503 from the start. Turns and webhook deliveries that are stopped continue
-    /// in the next process that opens the same store. Sockets stay open:
+    /// Readiness reports 503 from the start. The next process that opens the same store
+    /// [recovers](crate::Executor::recover) turns that are stopped, and continues webhook deliveries. Sockets stay open:
     /// [`RunningServer::shutdown`](super::RunningServer::shutdown) closes those of a running server,
     /// and an application that mounted the router closes its own. If a service of the embedder
     /// handles calls, only readiness changes. Dropping the future leaves the server draining.
-    pub async fn drain(&self, limit: Duration) {
+    ///
+    /// Returns the number of turns that were stopped.
+    pub async fn drain(&self, limit: Duration) -> usize {
         let ServerState { frontend, engine } = &*self.0;
         frontend.readiness.drain();
         frontend.support_services.set_serving(false).await;
-        if let Some(engine) = engine {
-            info!(time = ?limit, "draining");
-            engine.drain(limit).await;
+        let Some(engine) = engine else { return 0 };
+        let Activity { turns, streams, .. } = engine.activity();
+        info!(turns, streams, time = ?limit, "draining: waiting for running turns");
+        let stopped_turns = engine.drain(limit).await;
+        if stopped_turns > 0 {
+            warn!(turns = stopped_turns, "running turns stopped at the end of the drain time");
         }
+        stopped_turns
     }
 
     /// Stops the engine without draining. The next process that opens the store recovers the

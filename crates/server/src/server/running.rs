@@ -73,9 +73,10 @@ impl RunningServer {
     /// Drains the server for at most [`Settings::drain_timeout`](crate::Settings::drain_timeout) and
     /// closes its connections.
     ///
-    /// Connections that are still open five seconds after the drain are aborted.
-    pub async fn shutdown(self) {
-        self.handle.drain(self.drain_timeout).await;
+    /// Connections that are still open five seconds after the drain are aborted. Returns the number
+    /// of turns that were stopped because they did not end in time.
+    pub async fn shutdown(self) -> usize {
+        let stopped_turns = self.handle.drain(self.drain_timeout).await;
         self.drain_token.cancel();
         self.tasks.close();
         if tokio::time::timeout(CONNECTION_CLOSE_TIMEOUT, self.tasks.wait()).await.is_err() {
@@ -83,6 +84,7 @@ impl RunningServer {
             self.abort_token.cancel();
             self.tasks.wait().await;
         }
+        stopped_turns
     }
 }
 

@@ -140,7 +140,7 @@ pub(super) async fn fail(caller: &mut Caller) -> ScenarioResult {
 pub(super) async fn command(caller: &mut Caller) -> ScenarioResult {
     let message = Message { agent: Some("shout"), ..caller.new_message("louder") };
     let view = send_expecting(caller, &message, "completed").await?;
-    ensure(view.texts().concat() == "LOUDER", || format!("wrong output of the command: {view:?}"))
+    ensure(view.texts().concat() == "LOUDER\n", || format!("wrong output of the command: {view:?}"))
 }
 
 pub(super) async fn abandon(caller: &mut Caller) -> ScenarioResult {

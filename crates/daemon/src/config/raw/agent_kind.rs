@@ -15,13 +15,16 @@ section! {
         /// set. `..` in it is rejected.
         command: Vec<String>, required => "[\"tr\", \"a-z\", \"A-Z\"]";
         /// What the program reads from standard input: `text` is the text parts of the message, one
-        /// per line, `json` the complete message as A2A 1.0 JSON.
+        /// per line, `json` the complete message as A2A 1.0 JSON. Both end with a line break.
         input: CommandInput, default("\"text\"") => "\"json\"";
         /// Delimiter that ends a chunk of streamed output.
         chunk: String, optional("each write of the program is a chunk") => "\"\\n\"";
         /// Environment variables to pass to the program. It otherwise gets `PATH`, a private `HOME`
         /// and `TMPDIR`, and `LATIMER_AGENT`, `LATIMER_TASK_ID` and `LATIMER_CONTEXT_ID`.
         env: Vec<String>, default("[]") => "[\"LANG\"]";
+        /// Whether the program gets all environment variables of the server, except those that start
+        /// with `LATIMER_`. `HOME` and `TMPDIR` stay private unless `inherit_home` is set.
+        inherit_env: bool, default("false") => "true";
         /// Working directory of the program.
         dir: PathBuf, optional("the working directory of the server") => "\"/srv/shout\"";
         /// Whether the program gets the home directory of the server instead of a private one.

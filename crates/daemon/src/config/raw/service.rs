@@ -89,8 +89,8 @@ section! {
         /// `RUST_LOG`. Dependencies never log below `info`, because their messages contain
         /// addresses.
         filter: String, default("\"info\"") => "\"info,latimer_server=debug\"";
-        /// Format of log lines: `text` is human-readable, `json` is machine-readable. Overridden by
-        /// `LATIMER_LOG_FORMAT`.
+        /// Format of log lines and of the startup summary: `text` is human-readable, `json` is
+        /// machine-readable. Overridden by `LATIMER_LOG_FORMAT`.
         format: LogFormat, default("\"text\"") => "\"json\"";
     }
 }
@@ -98,8 +98,9 @@ section! {
 section! {
     /// Settings of the server process.
     pub(crate) Server {
-        /// How long running turns may continue after the server receives a signal to stop. Turns
-        /// that do not finish continue with the next start.
+        /// How long running turns may continue after the server receives a signal to stop. The
+        /// next start resumes tasks whose agents can continue and fails the others; with `store.kind
+        /// = "memory"` they are lost.
         drain: Duration, default("\"30s\"") => "\"1m\"";
         /// How long a stream may be silent before a comment is sent to keep its connection open.
         keep_alive: Duration, default("\"3s\"") => "\"30s\"";
