@@ -146,11 +146,11 @@ fn run(loaded: &LoadedConfig) -> Result<(), CliError> {
         let second_signal = async {
             let signal = signals.shutdown_requested().await;
             // Counted here, because `select` drops the daemon before it runs the handler.
-            (signal, unfinished.describe(unfinished.count()))
+            (signal, unfinished.outcome(unfinished.count()))
         };
         tokio::select! {
             stopped_turns = daemon.shutdown() => {
-                info!(tasks = unfinished.describe(stopped_turns), "stopped");
+                info!(tasks = unfinished.outcome(stopped_turns), "stopped");
                 Ok(())
             }
             (signal, tasks) = second_signal => Err(CliError::stopped_at_once(signal, &tasks)),

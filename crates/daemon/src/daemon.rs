@@ -108,7 +108,7 @@ impl Daemon {
 
     /// Accepts no new work, waits up to the configured drain time for running turns, and stops.
     /// Returns the number of turns that were stopped because they did not end in time;
-    /// [`UnfinishedTasks::describe`] states what becomes of their tasks.
+    /// [`UnfinishedTasks::outcome`] states what becomes of their tasks.
     pub async fn shutdown(self) -> usize {
         self.running.shutdown().await
     }

@@ -30,7 +30,7 @@ impl NextStart {
         Self::ClaimsTasks { resumable_kinds }
     }
 
-    fn describe(&self, turns: usize) -> String {
+    fn outcome(&self, turns: usize) -> String {
         let tasks = match turns {
             0 => return "no task was unfinished".to_owned(),
             1 => "1 unfinished task".to_owned(),
@@ -80,7 +80,7 @@ impl UnfinishedTasks {
     /// Describes what becomes of the tasks of this number of turns if they are stopped, by the store
     /// in use and the kinds of the agents.
     #[must_use]
-    pub fn describe(&self, turns: usize) -> String {
-        self.next_start.describe(turns)
+    pub fn outcome(&self, turns: usize) -> String {
+        self.next_start.outcome(turns)
     }
 }
