@@ -50,8 +50,17 @@ use run::CommandRun;
 /// ```
 ///
 /// The environment of the program contains `PATH`, `HOME`, `TMPDIR`, the
-/// [inherited](Self::inherit_env) variables, and `LATIMER_AGENT`, `LATIMER_TASK_ID` and
-/// `LATIMER_CONTEXT_ID`. Exit status 0 completes the task, any other fails it. When the task is
+/// [inherited](Self::inherit_env) variables, and these:
+///
+/// | variable | value |
+/// | --- | --- |
+/// | `LATIMER_AGENT` | name of the agent |
+/// | `LATIMER_TASK_ID` | id of the task; clients of protocol version 0.1 choose it |
+/// | `LATIMER_CALLER` | principal of the caller, such as `key:ci`; empty for an anonymous caller |
+/// | `LATIMER_CONTEXT_ID` | a UUID derived from the caller, the agent and the context of the task |
+///
+/// Two callers that name the same context have different values of `LATIMER_CONTEXT_ID`, which is
+/// safe as a file name. Exit status 0 completes the task, any other fails it. When the task is
 /// canceled or the turn is dropped, the program and its whole process group are terminated.
 #[derive(Debug)]
 pub struct CommandAgent {

@@ -15,6 +15,7 @@ use tracing::{debug, error, warn};
 use super::stderr_tail::StderrTail;
 use super::text_chunker::TextChunker;
 use super::{CommandAgent, InputFormat, StderrPolicy};
+use crate::peer::upstream_ids;
 use crate::process::{self, Pipes, Process};
 
 /// Time that pipes may stay open after the program has exited. A process that left the process group
@@ -168,7 +169,11 @@ fn build_command(command: &CommandAgent, turn: &Turn) -> io::Result<tokio::proce
     }
     process_command.env("LATIMER_AGENT", &**turn.agent());
     process_command.env("LATIMER_TASK_ID", turn.task_id().as_str());
-    process_command.env("LATIMER_CONTEXT_ID", turn.context_id().as_str());
+    process_command.env("LATIMER_CALLER", &**turn.caller().id());
+    // Callers choose context ids, and two callers may choose the same one.
+    if let Some(context) = upstream_ids::context_id(turn) {
+        process_command.env("LATIMER_CONTEXT_ID", context.as_str());
+    }
     Ok(process_command)
 }
 

@@ -1,4 +1,4 @@
-//! Ids at an upstream agent: those derived for it, and those stored with a local task.
+//! Ids at an upstream agent or a program: those derived for it, and those stored with a local task.
 
 use latimer_protocol::{ContextId, MessageId, TaskId};
 use latimer_server::Turn;
@@ -26,8 +26,8 @@ impl UpstreamIds {
     }
 }
 
-/// Derives the upstream context id of a turn's context. Equal context ids of different callers have
-/// different upstream ids.
+/// Derives the upstream context id of a turn's context, a UUID. Equal context ids of different
+/// callers have different upstream ids.
 pub(crate) fn context_id(turn: &Turn) -> Option<ContextId> {
     context_id_for(turn, turn.context_id())
 }

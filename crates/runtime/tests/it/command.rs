@@ -1,10 +1,11 @@
 //! Tests of the command agent.
 #![cfg(unix)]
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use latimer_protocol::{Message, MessageId, Part, StreamResponse, TaskState};
+use latimer_protocol::{ContextId, Message, MessageId, Part, StreamResponse, TaskState};
 use latimer_runtime::{CommandAgent, InputFormat};
 use rustix::process::{Pid, test_kill_process};
 
@@ -104,7 +105,7 @@ async fn program_environment_is_isolated() {
     assert!(!Path::new(lines[0]).starts_with(std::env::var("HOME").unwrap_or("/root".into())));
     assert_eq!(lines[2], "writable");
     assert_eq!(lines[3], format!("task {}", task.id));
-    assert_eq!(lines[4], format!("context {}", task.context_id.clone().unwrap()));
+    assert!(lines[4].starts_with("context "), "{output}");
     let vars: Vec<_> = lines[5..].iter().filter_map(|it| it.split_once('=')).collect();
     let shell_vars = ["PWD", "OLDPWD", "SHLVL", "_"];
     let granted = ["CARGO_PKG_NAME", "HOME", "PATH", "TMPDIR"];
@@ -114,6 +115,32 @@ async fn program_environment_is_isolated() {
         assert!(allowed, "{name} leaked");
     }
     assert!(output.contains("CARGO_PKG_NAME=latimer-runtime"), "{output}");
+}
+
+#[tokio::test]
+async fn program_gets_caller_and_its_derived_context() {
+    let agent =
+        |name| shell_agent("echo $LATIMER_CONTEXT_ID; echo $LATIMER_CALLER").into_agent(name);
+    let (one, two) = (EngineHarness::new(agent("one")), EngineHarness::new(agent("two")));
+    let mut derived_ids = HashSet::new();
+    for (harness, caller, context) in [
+        (&one, "key:alice", "../c"),
+        (&one, "key:bob", "../c"),
+        (&one, "key:alice", "d"),
+        (&one, "", "../c"),
+        (&two, "key:alice", "../c"),
+    ] {
+        let message =
+            || Message { context_id: Some(ContextId::new(context).unwrap()), ..user_message("go") };
+        let output = text(&*harness.send_as(caller, message()).await);
+        let (derived_id, shown_caller) = output.split_once('\n').unwrap();
+        assert_eq!(shown_caller.trim_end(), caller);
+        let is_file_name = derived_id.chars().all(|it| it.is_ascii_alphanumeric() || it == '-');
+        assert!(is_file_name && !derived_id.is_empty(), "{derived_id}");
+        assert!(derived_ids.insert(derived_id.to_owned()), "{caller} {context}: {derived_id}");
+        let repeated = text(&*harness.send_as(caller, message()).await);
+        assert_eq!(repeated, output, "a context has one id");
+    }
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use latimer_protocol::{
-    Call, CancelTaskRequest, Error, GetTaskRequest, Message, MessageId, Part, Reply, ReplyKind,
-    Request, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Service,
+    Call, Caller, CancelTaskRequest, Error, GetTaskRequest, Message, MessageId, Part, Reply,
+    ReplyKind, Request, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Service,
     StreamResponse, Task, TaskId, TaskState,
 };
 use latimer_server::{Agent, AgentRegistry, Engine, EngineLimits, Policy};
@@ -45,6 +45,16 @@ impl EngineHarness {
     pub(crate) async fn send_for_task(&self, message: Message) -> Arc<Task> {
         match self.send(message).await {
             Ok(SendMessageResponse::Task(task)) => task,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends a message of a caller and returns the settled task.
+    pub(crate) async fn send_as(&self, caller: &str, message: Message) -> Arc<Task> {
+        let mut call = Call::new(Request::SendMessage(SendMessageRequest::from(message)));
+        call.context.caller = Caller::new(caller);
+        match self.engine.call(call).await.unwrap().kind {
+            ReplyKind::Single(Reply::SendMessage(SendMessageResponse::Task(task))) => task,
             other => panic!("{other:?}"),
         }
     }

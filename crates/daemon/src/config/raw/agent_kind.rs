@@ -20,7 +20,9 @@ section! {
         /// Delimiter that ends a chunk of streamed output.
         chunk: String, optional("each write of the program is a chunk") => "\"\\n\"";
         /// Environment variables to pass to the program. It otherwise gets `PATH`, a private `HOME`
-        /// and `TMPDIR`, and `LATIMER_AGENT`, `LATIMER_TASK_ID` and `LATIMER_CONTEXT_ID`.
+        /// and `TMPDIR`, `LATIMER_AGENT`, `LATIMER_TASK_ID`, `LATIMER_CALLER` (the principal of the
+        /// caller, empty for an anonymous one) and `LATIMER_CONTEXT_ID` (a UUID derived from caller,
+        /// agent and context).
         env: Vec<String>, default("[]") => "[\"LANG\"]";
         /// Whether the program gets all environment variables of the server, except those that start
         /// with `LATIMER_`. `HOME` and `TMPDIR` stay private unless `inherit_home` is set.
