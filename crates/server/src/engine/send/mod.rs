@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::follow_up::StartReceiver;
 use super::accept::{InboundMessage, ReplyMode};
+use super::agent_lookup::authorize;
 use super::idempotency::{DuplicateCheck, IdempotencyClaim, InFlightTurn};
 use super::live::{LiveTaskRef, Subscription, WriterPermit};
 use super::reader::{Reader, ReaderStart, StreamEnd};
@@ -331,7 +332,8 @@ impl Engine {
         })
     }
 
-    /// Loads the tasks that a message refers to. Skips unknown tasks and those of other callers.
+    /// Loads the tasks that a message refers to. Skips tasks that the caller cannot read: unknown
+    /// tasks, tasks of other callers, and tasks of agents that the caller may not use.
     pub(super) async fn referenced_tasks(
         &self,
         inbound: &InboundMessage,
@@ -340,7 +342,11 @@ impl Engine {
         let scope = &inbound.scope;
         for id in inbound.message.reference_task_ids.iter().take(MAX_REFERENCED_TASKS) {
             let agents = self.store().find_agents(scope.owner()?, id).await.map_err(store_error)?;
-            if let Some(agent) = agents.into_iter().next() {
+            let is_allowed = |name: &Arc<str>| {
+                let agent = self.0.registry.get(name);
+                agent.is_some_and(|it| authorize(&inbound.caller, it).is_ok())
+            };
+            if let Some(agent) = agents.into_iter().find(is_allowed) {
                 let key = scope.task_key(&agent, id)?;
                 tasks.extend(self.load_visible(&key).await?.map(|it| it.task));
             }

@@ -18,7 +18,7 @@ use latimer_protocol::{
     TaskPushNotificationConfig, Version,
 };
 use latimer_server::{
-    AccessRule, Agent, CallerLimits, EngineLimits, RateLimit, Server, Settings, Turn,
+    Access, AccessRule, Agent, CallerLimits, EngineLimits, RateLimit, Server, Settings, Turn,
 };
 use serde_json::json;
 
@@ -444,5 +444,41 @@ async fn unauthenticated_call_is_rejected_for_every_operation() {
                 "{operation:?} {format:?} {response:?}"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn reference_to_task_of_forbidden_agent_is_ignored() {
+    let count_references = |turn: Turn| async move {
+        match turn.text().as_str() {
+            "ask" => turn.request_input("which one?").await,
+            _ => turn.direct_reply(turn.referenced_tasks().len().to_string()).await,
+        }
+    };
+    let agent = |name| Agent::from_fn(name, count_references).with_direct_replies();
+    let restricted = Access { principals: Vec::new(), scopes: vec!["two".to_owned()] };
+    // The scope of a caller is the text after the slash: it differs between calls.
+    let authenticate = |headers: &HeaderMap| {
+        let token = headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")?;
+        let (name, scope) = token.split_once('/')?;
+        Some(Caller::new(name).with_scopes([scope]))
+    };
+    let server = Server::new(agent("one")).with_agent(agent("two").with_access(restricted));
+    let server = start_server(server.authenticate_with(authenticate)).await;
+    let send = async |token: &str, agent: &str, body: serde_json::Value| {
+        let caller = server.v1().with_header("authorization", format!("Bearer {token}"));
+        caller.post(&format!("/a2a/agents/{agent}"), body.to_string()).await.json()
+    };
+    let send_body = |text: &str, references: &[&str]| {
+        json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": {
+            "messageId": uuid(), "role": "ROLE_USER", "parts": [{"text": text}],
+            "referenceTaskIds": references}}})
+    };
+    let sent = send("alice/two", "two", send_body("ask", &[])).await;
+    let id = sent["result"]["task"]["id"].as_str().unwrap();
+    for (token, want) in [("alice/two", "1"), ("alice/other", "0"), ("bob/two", "0")] {
+        let sent = send(token, "one", send_body("count", &[id])).await;
+        let text = &sent["result"]["message"]["parts"][0]["text"];
+        assert_eq!(text, want, "{token}: {sent}");
     }
 }
