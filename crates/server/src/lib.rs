@@ -47,8 +47,8 @@ mod turn;
 
 pub use agent::{Agent, AgentRegistry, ContextConcurrency, InvalidAgents, Policy, Record};
 pub use auth::{
-    Access, AnyOf, ApiKeys, AuthError, Authenticate, ClientCertificate, InvalidDigest, KeyDigest,
-    OPERATOR_SCOPE, PresentedCredentials, SecurityDeclaration,
+    Access, AnyOf, ApiKeys, AuthError, Authenticate, ClientCertificate, CredentialSource,
+    InvalidDigest, KeyDigest, OPERATOR_SCOPE, PresentedCredentials, SecurityDeclaration,
 };
 #[cfg(feature = "tls")]
 pub use auth::{CertificateAuth, CertificateName, InvalidCertificate};

@@ -5,20 +5,25 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use latimer_protocol::Caller;
 
-use super::{AuthError, Authenticate, PresentedCredentials, SecurityDeclaration};
+use super::{AuthError, Authenticate, CredentialSource, PresentedCredentials, SecurityDeclaration};
 
 /// Authentication methods that are tried in order. The first method that accepts a request decides
 /// its caller.
 ///
-/// [`AuthError::Missing`] and [`AuthError::Invalid`] continue with the next method; every other error
-/// rejects the request. Malformed credentials therefore never reach a second method, which could
-/// interpret them differently. If no method accepts the request, the last [`AuthError::Invalid`] is
-/// returned.
+/// A request may present several credentials, each of another
+/// [source](Authenticate::credential_source). Each of them must be accepted by a method, so a wrong
+/// key rejects a request with a valid certificate. A credential that one of several methods accepts
+/// is valid: [`AuthError::Missing`] and [`AuthError::Invalid`] continue with the next method. Every
+/// other error rejects the request. Malformed credentials therefore never reach a second method,
+/// which could interpret them differently. If no method accepts the request, the last
+/// [`AuthError::Invalid`] is returned.
 ///
 /// ```
 /// use http::HeaderMap;
 /// use latimer_protocol::{Caller, Secret};
-/// use latimer_server::{AnyOf, ApiKeys, AuthError, Authenticate, PresentedCredentials};
+/// use latimer_server::{
+///     AnyOf, ApiKeys, AuthError, Authenticate, CredentialSource, PresentedCredentials,
+/// };
 ///
 /// /// Authenticates callers by a header that a trusted proxy sets.
 /// #[derive(Debug)]
@@ -33,6 +38,10 @@ use super::{AuthError, Authenticate, PresentedCredentials, SecurityDeclaration};
 ///         let user = presented.headers.get("x-user").ok_or(AuthError::Missing)?;
 ///         let user = user.to_str().map_err(|_| AuthError::Malformed("invalid user".into()))?;
 ///         Ok(Caller::new(format!("proxy:{user}")))
+///     }
+///
+///     fn credential_source(&self) -> CredentialSource {
+///         CredentialSource::Other("x-user")
 ///     }
 /// }
 ///
@@ -74,13 +83,22 @@ impl AnyOf {
 #[async_trait]
 impl Authenticate for AnyOf {
     async fn authenticate(&self, presented: PresentedCredentials<'_>) -> Result<Caller, AuthError> {
-        let mut rejection = AuthError::Missing;
+        let mut caller = None;
+        let mut accepted: Vec<CredentialSource> = Vec::new();
+        let mut rejected: Vec<(CredentialSource, AuthError)> = Vec::new();
         for method in &self.0 {
+            let source = method.credential_source();
+            if accepted.contains(&source) {
+                continue;
+            }
             match method.authenticate(presented).await {
-                Ok(caller) => return Ok(caller),
+                Ok(identified) => {
+                    caller.get_or_insert(identified);
+                    accepted.push(source);
+                }
                 Err(AuthError::Missing) => {}
-                // A later method may accept other credentials of the same request.
-                Err(error @ AuthError::Invalid(_)) => rejection = error,
+                // A later method may accept the same credential.
+                Err(error @ AuthError::Invalid(_)) => rejected.push((source, error)),
                 Err(
                     error @ (AuthError::Malformed(_)
                     | AuthError::Scope(_)
@@ -89,7 +107,12 @@ impl Authenticate for AnyOf {
                 ) => return Err(error),
             }
         }
-        Err(rejection)
+        rejected.retain(|(source, _)| !accepted.contains(source));
+        match (rejected.pop(), caller) {
+            (Some((_, error)), _) => Err(error),
+            (None, Some(caller)) => Ok(caller),
+            (None, None) => Err(AuthError::Missing),
+        }
     }
 
     fn challenge(&self) -> &str {

@@ -101,6 +101,12 @@ pub trait Authenticate: fmt::Debug + Send + Sync + 'static {
         "Bearer"
     }
 
+    /// Returns the part of a request that contains the credential. [`AnyOf`] rejects a request if one
+    /// of its credentials is accepted by no method. By default the token of the request.
+    fn credential_source(&self) -> CredentialSource {
+        CredentialSource::Token
+    }
+
     /// Returns the security schemes for cards. If there are none, cards keep the schemes of their
     /// authors.
     fn security(&self) -> SecurityDeclaration {
@@ -110,6 +116,19 @@ pub trait Authenticate: fmt::Debug + Send + Sync + 'static {
 
 /// Challenge of the methods that accept bearer tokens.
 const BEARER_CHALLENGE: &str = "Bearer realm=\"latimer\"";
+
+/// Part of a request that contains a credential.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CredentialSource {
+    /// The header `Authorization` or `X-API-Key`.
+    #[default]
+    Token,
+    /// The client certificate of the connection.
+    Certificate,
+    /// Another part, by its name, such as that of a header.
+    Other(&'static str),
+}
 
 /// Credentials of a request.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use x509_cert::der::Decode as _;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
-use super::{AuthError, Authenticate, PresentedCredentials, SecurityDeclaration};
+use super::{AuthError, Authenticate, CredentialSource, PresentedCredentials, SecurityDeclaration};
 
 /// Name of the security scheme in cards.
 const SCHEME: &str = "mtls";
@@ -95,6 +95,10 @@ impl Authenticate for CertificateAuth {
 
     fn challenge(&self) -> &str {
         CHALLENGE
+    }
+
+    fn credential_source(&self) -> CredentialSource {
+        CredentialSource::Certificate
     }
 
     fn security(&self) -> SecurityDeclaration {

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use latimer_protocol::Secret;
 use latimer_server::{
-    Agent, AnyOf, ApiKeys, CertificateAuth, ClientCertificateMode, HttpLimits, Server, Settings,
-    Tls, Turn,
+    Agent, AnyOf, ApiKeys, CertificateAuth, ClientCertificateMode, HttpLimits, JwtAuth,
+    JwtSettings, Server, Settings, Tls, Turn,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -110,6 +110,43 @@ async fn optional_client_certificates_allow_an_api_key() {
         "an untrusted certificate is rejected, a missing one is not"
     );
     drop(directory);
+}
+
+#[tokio::test]
+async fn every_presented_credential_must_be_accepted() {
+    let keys = ApiKeys::default().with_operator_key(&Secret::new("sesame"));
+    let jwt = JwtAuth::new(JwtSettings::new("https://login.example.com", "latimer")).unwrap();
+    for (order, any) in [
+        (
+            "certificates first",
+            AnyOf::default().with(CertificateAuth::default()).with(keys.clone()),
+        ),
+        ("keys first", AnyOf::default().with(keys.clone()).with(CertificateAuth::default())),
+        ("keys and tokens", {
+            AnyOf::default().with(jwt).with(keys.clone()).with(CertificateAuth::default())
+        }),
+    ] {
+        let fixture =
+            tls_fixture(ClientCertificateMode::Optional, identity_server().authenticate(any)).await;
+        let identity = fixture.authority.client("alice");
+        let hello = send_body("SendMessage", "hi");
+        for (header, value, identity, want) in [
+            ("x-api-key", "sesame", Some(&identity), 200),
+            ("authorization", "Bearer sesame", Some(&identity), 200),
+            ("authorization", "Bearer sesame", None, 200),
+            ("x-api-key", "wrong", Some(&identity), 401),
+            ("authorization", "Bearer wrong", Some(&identity), 401),
+            ("authorization", "Bearer wrong", None, 401),
+            ("x-other", "unread", Some(&identity), 200),
+        ] {
+            let caller = json_client(&fixture.server).with_header(header, value);
+            let caller = TlsClient::new(&caller, &fixture.authority, identity);
+            let status = caller.post("/a2a", &hello).await.unwrap().status;
+            let has_certificate = identity.is_some();
+            assert_eq!(status, want, "{order}: {header}: {value}, certificate {has_certificate}");
+        }
+        drop(fixture);
+    }
 }
 
 #[tokio::test]
