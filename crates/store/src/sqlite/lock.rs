@@ -1,7 +1,10 @@
 //! Exclusive lock of a store: a locked file next to the database, which also describes its holder.
 //!
 //! The operating system releases the lock when the process ends for any reason. The file is not
-//! deleted: otherwise two processes could lock two different files of the same name.
+//! deleted: otherwise two processes could lock two different files of the same name. On Linux the
+//! database itself is locked as well, so that a deleted or replaced lock file admits no second
+//! process. There `flock` is independent of the POSIX locks that SQLite uses; on other systems the
+//! two kinds conflict.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,9 +16,11 @@ use latimer_protocol::Timestamp;
 
 use super::OpenError;
 
-/// Lock of an open store. Dropping it releases the lock.
+/// Lock of an open store. Dropping it releases the lock, and the POSIX locks of SQLite on the
+/// database, so all connections must be closed before.
 #[derive(Debug)]
 pub(super) struct Lock {
+    _database: Option<File>,
     _file: File,
 }
 
@@ -24,24 +29,75 @@ impl Lock {
     pub(super) fn acquire(path: &Path, holder: &str) -> Result<Self, OpenError> {
         let lock_path = lock_path(path);
         let io_error = |source| OpenError::Io { path: lock_path.clone(), source };
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&lock_path).map_err(io_error)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
+        let mut file = open_lock_file(&lock_path).map_err(io_error)?;
+        let is_locked = try_lock(&file).map_err(io_error)?;
+        let database = match is_locked {
+            true => lock_database(path)?,
+            false => DatabaseLock::Held,
+        };
+        let database = match database {
+            DatabaseLock::Acquired(database) => Some(database),
+            DatabaseLock::Unsupported => None,
+            DatabaseLock::Held => {
                 let mut text = String::new();
                 // An unreadable description only makes the error less specific.
                 let _ = file.read_to_string(&mut text);
-                return Err(OpenError::Locked {
-                    path: path.into(),
-                    holder: LockHolder::parse(&text),
-                });
+                let holder = LockHolder::parse(&text);
+                return Err(OpenError::Locked { path: path.into(), holder });
             }
-            Err(TryLockError::Error(source)) => return Err(io_error(source)),
-        }
+        };
         write_holder(&mut file, &LockHolder::for_this_process(holder)).map_err(io_error)?;
-        Ok(Self { _file: file })
+        Ok(Self { _database: database, _file: file })
+    }
+}
+
+/// Result of locking the database file.
+enum DatabaseLock {
+    /// The lock is held until the file is closed.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux locks the file"))]
+    Acquired(File),
+    /// The system has no lock that is independent of the locks of SQLite.
+    #[cfg_attr(target_os = "linux", expect(dead_code, reason = "Linux has such a lock"))]
+    Unsupported,
+    /// Another process, or another store of this process, holds the lock.
+    Held,
+}
+
+#[cfg(target_os = "linux")]
+fn lock_database(path: &Path) -> Result<DatabaseLock, OpenError> {
+    let io_error = |source| OpenError::Io { path: path.into(), source };
+    let database = File::open(path).map_err(io_error)?;
+    let result = try_lock(&database);
+    match result {
+        Ok(true) => Ok(DatabaseLock::Acquired(database)),
+        Ok(false) | Err(_) => {
+            // Closing the file would release the POSIX locks of another store of this process.
+            std::mem::forget(database);
+            result.map(|_| DatabaseLock::Held).map_err(io_error)
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lock_database(_path: &Path) -> Result<DatabaseLock, OpenError> {
+    Ok(DatabaseLock::Unsupported)
+}
+
+/// Opens the lock file. A new one is readable only by its owner.
+fn open_lock_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Returns whether the file was locked. Fails if the system cannot lock it.
+fn try_lock(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -57,8 +57,8 @@ use crate::{
 const BACKEND: &str = "sqlite";
 
 /// Task store in a SQLite database: one file, and two more while it is open. The first registered
-/// webhook creates a key file `*.key`, which encrypts webhook configurations. If the key file is
-/// lost, only the webhooks are unreadable.
+/// webhook creates a key file `*.key`, which encrypts webhook configurations. While the database
+/// contains webhooks, it cannot be opened without this file.
 ///
 /// Dropping the store completes all queued writes and truncates the write-ahead log, which takes
 /// about as long as a commit. Long reads use Tokio's blocking threads, so all methods require a
@@ -100,7 +100,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// Returns [`OpenError`] if another process has the store open, the file is not a task store or
-    /// has a newer schema, or the file cannot be read or written.
+    /// has a newer schema, its key file is missing, or the file cannot be read or written.
     pub fn open(path: impl AsRef<Path>, config: SqliteConfig) -> Result<Self, OpenError> {
         let SqliteConfig { durability, retention, holder } = config;
         let path = open::ensure_database_file(path.as_ref())?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{Durability, LockHolder};
+use super::{Durability, LockHolder, seal};
 use crate::BoxError;
 
 /// Error of opening a store. The file is unchanged.
@@ -45,6 +45,19 @@ pub enum OpenError {
     NotATaskStore {
         /// Path of the file.
         path: PathBuf,
+    },
+    /// The key file is missing, and the database has webhooks that are encrypted with it.
+    #[error(
+        "the key file {} is missing, and {} contains webhooks that are encrypted with it: \
+         restore the key file or choose another database",
+        key_path.display(),
+        path.display()
+    )]
+    MissingKey {
+        /// Path of the database.
+        path: PathBuf,
+        /// Path of the key file.
+        key_path: PathBuf,
     },
     /// A file could not be opened.
     #[error("cannot open {}: {source}", path.display())]
@@ -135,6 +148,7 @@ pub(super) fn open(path: &Path, durability: Durability) -> Result<OpenDatabase, 
     // id, which would be rejected as a foreign file.
     migrate(&mut writer).map_err(failed)?;
     configure(&writer, durability).map_err(failed)?;
+    check_key_file(path, &writer)?;
     let epoch = "UPDATE store SET epoch = epoch + 1 RETURNING epoch";
     let epoch = writer.query_row(epoch, [], |row| row.get(0)).map_err(failed)?;
     let checkpoint_connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
@@ -179,6 +193,20 @@ fn check_schema(path: &Path, connection: &Connection) -> Result<(), OpenError> {
             Err(OpenError::NewerSchema { path: path.into(), found, supported: SCHEMA_VERSION })
         }
         Err(_) => Err(OpenError::NotATaskStore { path: path.into() }),
+    }
+}
+
+/// Fails if the database has encrypted rows and no key file. A new key could not decrypt them.
+fn check_key_file(path: &Path, connection: &Connection) -> Result<(), OpenError> {
+    let has_sealed_rows = "SELECT EXISTS (SELECT 1 FROM webhooks)";
+    let has_sealed_rows = connection.query_row(has_sealed_rows, [], |row| row.get(0));
+    let key_path = seal::key_path(path);
+    let io_error = |source| OpenError::Io { path: key_path.clone(), source };
+    match has_sealed_rows.map_err(|error| open_error(path, error))? {
+        true if !key_path.try_exists().map_err(io_error)? => {
+            Err(OpenError::MissingKey { path: path.into(), key_path })
+        }
+        true | false => Ok(()),
     }
 }
 

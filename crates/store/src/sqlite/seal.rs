@@ -27,9 +27,7 @@ impl Seal {
     /// Creates the seal of the database at `path`. The key file has the same path with `.key`
     /// appended.
     pub(super) fn for_database(path: &Path) -> Self {
-        let mut name = OsString::from(path);
-        name.push(".key");
-        Self { path: name.into(), key: Mutex::default() }
+        Self { path: key_path(path), key: Mutex::default() }
     }
 
     /// Encrypts `plaintext`. Decryption requires the same associated data. Blocks on disk I/O until
@@ -110,6 +108,13 @@ impl Seal {
         }
         Ok(bytes)
     }
+}
+
+/// Returns the path of the key file of a database.
+pub(super) fn key_path(database: &Path) -> PathBuf {
+    let mut name = OsString::from(database);
+    name.push(".key");
+    name.into()
 }
 
 #[cfg(test)]

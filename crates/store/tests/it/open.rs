@@ -38,13 +38,58 @@ fn symlink_to_open_store_is_locked() {
     drop(store);
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn store_stays_locked_without_its_lock_file() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tasks.db");
+    let lock_path = directory.path().join("tasks.db.lock");
+    let store = open(directory.path(), Durability::Process);
+    let assert_locked = |change: &str| {
+        let error = SqliteStore::open(&path, SqliteConfig::default()).unwrap_err();
+        assert!(matches!(error, OpenError::Locked { .. }), "lock file {change}: {error}");
+    };
+    fs::remove_file(&lock_path).unwrap();
+    assert_locked("deleted");
+    let other = directory.path().join("other.lock");
+    fs::write(&other, "").unwrap();
+    fs::rename(&other, &lock_path).unwrap();
+    assert_locked("replaced");
+    // The refused attempts leave the locks of SQLite in place: other programs cannot delete the
+    // write-ahead log, as the last connection to a database does.
+    store.append(create_append("t")).await.unwrap();
+    let database = Connection::open(&path).unwrap();
+    database.query_row("SELECT count(*) FROM tasks", [], |row| row.get::<_, i64>(0)).unwrap();
+    drop(database);
+    assert!(directory.path().join("tasks.db-wal").exists());
+    drop(store);
+    let store = open(directory.path(), Durability::Process);
+    assert!(store.load(&key("t")).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn missing_key_of_stored_webhooks_is_reported() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("tasks.db");
+    drop(open(directory.path(), Durability::Process));
+    let insert = "INSERT INTO webhooks (task, id, dialect, seen, attempts, format, config)
+         VALUES (1, 'w', 1, 0, 0, 1, x'00')";
+    Connection::open(&path).unwrap().execute_batch(insert).unwrap();
+    let error = SqliteStore::open(&path, SqliteConfig::default()).unwrap_err();
+    assert!(matches!(error, OpenError::MissingKey { .. }), "{error}");
+    assert!(error.to_string().contains("tasks.db.key is missing"), "{error}");
+    assert!(!directory.path().join("tasks.db.key").exists(), "no new key is created");
+    fs::write(directory.path().join("tasks.db.key"), [0; 32]).unwrap();
+    open(directory.path(), Durability::Process);
+}
+
 #[cfg(unix)]
 #[test]
 fn store_files_are_readable_only_by_owner() {
     use std::os::unix::fs::PermissionsExt;
     let directory = TempDir::new().unwrap();
     let _store = open(directory.path(), Durability::Process);
-    for name in ["tasks.db", "tasks.db-wal"] {
+    for name in ["tasks.db", "tasks.db-wal", "tasks.db-shm", "tasks.db.lock"] {
         let mode = fs::metadata(directory.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
