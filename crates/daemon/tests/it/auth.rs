@@ -128,7 +128,7 @@ fn jwt_and_access_settings_are_loaded() {
         "{ECHO_AGENT}allow.scopes = [\"deploy\"]\n[auth.jwt]\nissuer = \"https://login.example\"\n\
          audience = [\"a\", \"b\"]\njwks_url = \"https://login.example/keys?x=1\"\n\
          algorithms = [\"ES256\"]\nleeway = \"5s\"\nscopes = [\"s\"]\n\
-         principal_claim = \"client_id\"\nkeys_max_age = \"1h\"\n"
+         principal_claim = \"client_id\"\nkeys_max_age = \"1h\"\njwks_max_stale = \"2h\"\n"
     );
     let config = ConfigFixture::with_config(&text).load().unwrap().config;
     let mut want = JwtSettings::new("https://login.example", "a");
@@ -139,6 +139,7 @@ fn jwt_and_access_settings_are_loaded() {
     want.scopes = vec!["s".into()];
     want.principal_claim = "client_id".into();
     want.keys_max_age = std::time::Duration::from_secs(3600);
+    want.keys_max_stale = std::time::Duration::from_secs(7200);
     assert_eq!(config.auth.jwt, Some(want));
     let access = Access { scopes: vec!["deploy".into()], ..Access::default() };
     assert_eq!(config.agents[0].access(), access);

@@ -54,6 +54,9 @@ section! {
         /// How long the issuer's keys are cached. A token signed with an unknown key triggers an
         /// earlier refresh.
         keys_max_age: Duration, default("\"10m\"") => "\"1h\"";
+        /// How much longer cached keys are used while the issuer cannot be reached. Afterwards tokens
+        /// are rejected until it responds.
+        jwks_max_stale: Duration, default("\"1d\"") => "\"2h\"";
     }
 }
 

@@ -113,7 +113,8 @@ section! {
         /// Whether gRPC reflection is served. It requires authentication if the server does.
         reflection: bool, optional("`true` with authentication; otherwise only for requests from this machine") => "true";
         /// IP addresses or networks of reverse proxies whose `Forwarded` and `X-Forwarded-*`
-        /// headers are trusted.
+        /// headers are trusted. Requests without these headers are checked as those of other
+        /// clients, also from the address of a proxy.
         trusted_proxies: Vec<String>, default("[]") => "[\"10.0.0.0/8\"]";
         /// Additional `Host` names that a server on a loopback address accepts, in addition to
         /// `localhost`, its addresses and the host of `public_url`. Other hosts are rejected to

@@ -76,6 +76,7 @@ impl Resolver<'_> {
         settings.scopes = raw.scopes;
         settings.principal_claim = raw.principal_claim;
         settings.keys_max_age = raw.keys_max_age;
+        settings.keys_max_stale = raw.jwks_max_stale;
         let algorithms = raw.algorithms.iter().map(|it| it.parse()).collect::<Result<_, _>>();
         let checked = algorithms.and_then(|algorithms| {
             settings.algorithms = algorithms;

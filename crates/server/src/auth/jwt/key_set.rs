@@ -25,6 +25,7 @@ const MAX_KEYS: usize = 100;
 pub(super) struct KeySet {
     provider: Arc<Provider>,
     max_age: Duration,
+    max_stale: Duration,
     current: Arc<RwLock<Option<Arc<FetchedKeys>>>>,
     /// Time of the last request that did not find the key. Locked during a request.
     refresh_lock: Arc<Mutex<Option<Instant>>>,
@@ -47,7 +48,7 @@ pub(super) enum KeyLookupError {
     Unknown,
     /// The token has no key id, and several keys match its algorithm.
     Ambiguous,
-    /// No request to the provider has succeeded yet.
+    /// No request to the provider has succeeded recently.
     Unavailable,
 }
 
@@ -70,11 +71,12 @@ struct ProviderKey {
 }
 
 impl KeySet {
-    pub(super) fn new(provider: Provider, max_age: Duration) -> Self {
+    pub(super) fn new(provider: Provider, max_age: Duration, max_stale: Duration) -> Self {
         let provider = Arc::new(provider);
         Self {
             provider,
             max_age,
+            max_stale,
             current: Arc::default(),
             refresh_lock: Arc::default(),
             refresh_task: parking_lot::Mutex::default(),
@@ -82,7 +84,8 @@ impl KeySet {
     }
 
     /// Returns the key that verifies a token. Waits for a request to the provider if the key is not
-    /// cached. An expired cache remains in use while the provider is unreachable.
+    /// cached. Keys older than the maximum age remain in use for a limited time while the provider is
+    /// unreachable.
     pub(super) async fn find(
         &self,
         query: KeyQuery<'_>,
@@ -151,8 +154,10 @@ impl KeySet {
         result_receiver
     }
 
+    /// Returns the cached keys, unless they are too old to be used even without the provider.
     fn current(&self) -> Option<Arc<FetchedKeys>> {
-        self.current.read().clone()
+        let max_age = self.max_age.saturating_add(self.max_stale);
+        self.current.read().clone().filter(|it| it.fetched_at.elapsed() < max_age)
     }
 }
 

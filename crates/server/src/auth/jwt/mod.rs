@@ -67,6 +67,9 @@ pub struct JwtSettings {
     pub principal_claim: String,
     /// Time after which cached keys are fetched again.
     pub keys_max_age: Duration,
+    /// Time after `keys_max_age` for which cached keys remain in use while they cannot be fetched.
+    /// Afterwards no token is accepted until the provider responds.
+    pub keys_max_stale: Duration,
 }
 
 impl JwtSettings {
@@ -81,6 +84,7 @@ impl JwtSettings {
             scopes: Vec::new(),
             principal_claim: "sub".to_owned(),
             keys_max_age: Duration::from_secs(600),
+            keys_max_stale: Duration::from_secs(24 * 3600),
         }
     }
 
@@ -162,7 +166,7 @@ impl JwtAuth {
                 .map(|it| it.with_scopes(name, scopes.clone()))
                 .collect();
         }
-        let keys = KeySet::new(provider, settings.keys_max_age);
+        let keys = KeySet::new(provider, settings.keys_max_age, settings.keys_max_stale);
         Ok(Self { settings, keys, security })
     }
 

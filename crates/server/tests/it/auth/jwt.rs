@@ -353,3 +353,18 @@ fn unsafe_jwt_settings_are_rejected() {
     assert_eq!(check_changed(|it| it.leeway = Duration::from_secs(3601)), Err("leeway"));
     assert_eq!(check_changed(|it| it.principal_claim.clear()), Err("principal_claim"));
 }
+
+#[tokio::test]
+async fn stale_keys_are_rejected_while_provider_is_down() {
+    let key = TestKey::elliptic("k");
+    let provider = FakeProvider::with_keys(&[&key]).await;
+    let mut settings = provider.settings();
+    (settings.keys_max_age, settings.keys_max_stale) = (Duration::ZERO, Duration::ZERO);
+    let server = server_with_jwt(settings).await;
+    let token = key.sign(&provider.valid_claims());
+    assert_eq!(list_tasks_with_token(&server, &token).await.status, 200);
+    provider.set_down(true);
+    for attempt in ["first", "during the cooldown"] {
+        assert_eq!(list_tasks_with_token(&server, &token).await.status, 503, "{attempt}");
+    }
+}
