@@ -246,6 +246,13 @@ impl Forwarded {
     }
 }
 
+/// Returns whether a request has a header that a proxy adds.
+pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
+    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"]
+        .iter()
+        .any(|it| headers.contains_key(*it))
+}
+
 /// Returns the entries of `X-Forwarded-For`, nearest hop last.
 fn x_forwarded_for(headers: &HeaderMap) -> Vec<&str> {
     list_values(headers, "x-forwarded-for").collect()

@@ -7,6 +7,7 @@ use http::request::Parts;
 use latimer_protocol::{Caller, Error, Operation};
 
 use super::{Frontend, RequestContext};
+use crate::address::is_forwarded;
 use crate::auth::AuthError;
 use crate::engine::weight;
 use crate::rate::RateKey;
@@ -15,7 +16,7 @@ impl Frontend {
     /// Checks that the host of a request is allowed, against DNS rebinding.
     pub(crate) fn check_host(&self, head: &Parts, peer: Option<SocketAddr>) -> Result<(), Error> {
         match &self.host_allow_list {
-            Some(hosts) if !self.is_proxied(peer) => hosts.check_host(head),
+            Some(hosts) if !self.is_proxied(head, peer) => hosts.check_host(head),
             _ => Ok(()),
         }
     }
@@ -23,14 +24,16 @@ impl Frontend {
     /// Checks that the web page that sent a request, if any, has an allowed origin.
     pub(crate) fn check_origin(&self, head: &Parts, peer: Option<SocketAddr>) -> Result<(), Error> {
         match &self.host_allow_list {
-            Some(hosts) if !self.is_proxied(peer) => hosts.check_origin(head),
+            Some(hosts) if !self.is_proxied(head, peer) => hosts.check_origin(head),
             _ => Ok(()),
         }
     }
 
-    /// Returns whether a trusted proxy forwarded a request; the proxy then checks host names.
-    fn is_proxied(&self, peer: Option<SocketAddr>) -> bool {
+    /// Returns whether a trusted proxy forwarded a request; the proxy then checks host names. A
+    /// request without forwarding headers is direct: a browser may share the address of the proxy.
+    fn is_proxied(&self, head: &Parts, peer: Option<SocketAddr>) -> bool {
         peer.is_some_and(|it| self.address_resolver.is_trusted_proxy(it.ip()))
+            && is_forwarded(&head.headers)
     }
 
     /// Charges a call to the rate limit of its caller, or of its client address if anonymous.

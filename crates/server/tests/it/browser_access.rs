@@ -212,11 +212,14 @@ async fn host_check_is_skipped_behind_proxy_or_public_listener() {
     let trusting =
         Settings { trusted_proxies: vec!["127.0.0.1".parse().unwrap()], ..Settings::default() };
     let proxied = start_server(shouter_server(trusting)).await;
-    let foreign = proxied
-        .v1()
-        .with_header("host", "agents.example")
-        .with_header("origin", "https://a.example");
-    assert_eq!(foreign.get("/a2a/tasks").await.status, 200);
+    for (name, value) in [("host", "agents.example"), ("origin", "https://a.example")] {
+        let foreign = proxied.v1().with_header(name, value);
+        assert_eq!(foreign.get("/a2a/tasks").await.status, 403, "direct request: {name}");
+        for header in ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"] {
+            let forwarded = foreign.with_header(header, "for=192.0.2.1");
+            assert_eq!(forwarded.get("/a2a/tasks").await.status, 200, "{header}: {name}");
+        }
+    }
     let running = Server::new(test_agent("shouter")).bind("0.0.0.0:0").listen().await.unwrap();
     let port = running.address().port();
     let caller = TestClient::new(([127, 0, 0, 1], port).into()).v1();
