@@ -1,5 +1,6 @@
 //! Removal of upstream hosts from text that callers can read: errors, status messages and cards.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use latimer_client::Error as ClientError;
@@ -8,49 +9,70 @@ use latimer_protocol::{Error, ErrorKind};
 use parking_lot::RwLock;
 use url::Url;
 
-/// Removes upstream hosts from text. Hosts can be added at any time.
+/// Removes upstream hosts from text. Hosts can be added at any time. Of the hosts in cards, only the
+/// most recent are kept, because an upstream agent may change its card at will.
 #[derive(Debug, Default)]
-pub(crate) struct Redactor(RwLock<Vec<HostPattern>>);
+pub(crate) struct Redactor(RwLock<Patterns>);
+
+#[derive(Debug, Default)]
+struct Patterns {
+    /// Patterns of configured hosts.
+    configured: Vec<HostPattern>,
+    /// Patterns of hosts in cards, most recently seen last.
+    discovered: VecDeque<HostPattern>,
+}
+
+/// Maximum number of patterns of hosts in cards.
+const MAX_DISCOVERED_PATTERNS: usize = 256;
 
 /// Replacement of a removed host.
 const PLACEHOLDER: &str = "…";
 
 impl Redactor {
-    /// Adds the host of a URL, with and without its port. Ignores a URL without a host.
+    /// Adds the host of a configured URL, with and without its port. Ignores a URL without a host.
     pub(crate) fn add_url(&self, url: &str) {
-        let Some((host, port)) = host_and_port(url) else { return };
-        let mut patterns = self.0.write();
-        let with_port = port.map(|port| HostPattern::WholeWord(format!("{host}:{port}")));
-        let host_only = match host.contains(['.', ':']) {
-            true => HostPattern::Anywhere(host),
-            // A name without a dot, such as `localhost`, may be an ordinary word outside of a URL.
-            false => HostPattern::InUrl(format!("//{host}")),
-        };
-        for it in with_port.into_iter().chain([host_only]) {
-            if !patterns.contains(&it) {
-                patterns.push(it);
+        let configured = &mut self.0.write().configured;
+        for it in host_patterns(url) {
+            if !configured.contains(&it) {
+                configured.push(it);
             }
+        }
+    }
+
+    /// Adds the host of a URL in a card.
+    pub(crate) fn add_discovered_url(&self, url: &str) {
+        let Patterns { configured, discovered } = &mut *self.0.write();
+        for it in host_patterns(url) {
+            if configured.contains(&it) {
+                continue;
+            }
+            if let Some(index) = discovered.iter().position(|other| *other == it) {
+                discovered.remove(index);
+            } else if discovered.len() == MAX_DISCOVERED_PATTERNS {
+                discovered.pop_front();
+            }
+            discovered.push_back(it);
         }
     }
 
     /// Adds the hosts of all interfaces of a card.
     pub(crate) fn add_card(&self, card: &AgentCard) {
         for interface in &card.supported_interfaces {
-            self.add_url(&interface.url);
+            self.add_discovered_url(&interface.url);
         }
     }
 
     /// Returns the text with every host replaced.
     pub(crate) fn redact(&self, text: &str) -> String {
         let patterns = self.0.read();
-        patterns.iter().fold(text.to_owned(), |text, it| it.redact(&text))
+        patterns.all().fold(text.to_owned(), |text, it| it.redact(&text))
     }
 
     /// Returns whether the text contains a host to remove.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let patterns = self.0.read();
         let text = text.to_ascii_lowercase();
-        patterns.iter().any(|it| it.matches_in(&text).next().is_some())
+        patterns.all().any(|it| it.matches_in(&text).next().is_some())
     }
 
     /// Converts an error of an upstream call into the error for the caller. Upstream authentication
@@ -82,6 +104,24 @@ impl Redactor {
             None => error,
         }
     }
+}
+
+impl Patterns {
+    fn all(&self) -> impl Iterator<Item = &HostPattern> {
+        self.configured.iter().chain(&self.discovered)
+    }
+}
+
+/// Returns the patterns of the host of a URL. Empty for a URL without a host.
+fn host_patterns(url: &str) -> Vec<HostPattern> {
+    let Some((host, port)) = host_and_port(url) else { return Vec::new() };
+    let with_port = port.map(|port| HostPattern::WholeWord(format!("{host}:{port}")));
+    let host_only = match host.contains(['.', ':']) {
+        true => HostPattern::Anywhere(host),
+        // A name without a dot, such as `localhost`, may be an ordinary word outside of a URL.
+        false => HostPattern::InUrl(format!("//{host}")),
+    };
+    with_port.into_iter().chain([host_only]).collect()
 }
 
 /// Pattern that matches a host, in lower case.
@@ -145,6 +185,8 @@ fn host_and_port(url: &str) -> Option<(String, Option<u16>)> {
 
 #[cfg(test)]
 mod tests {
+    use latimer_protocol::card::AgentInterface;
+
     use super::*;
 
     #[test]
@@ -178,6 +220,23 @@ mod tests {
         ] {
             assert_eq!(redactor.redact(text), want);
             assert_eq!(redactor.matches(text), text != want, "{text}");
+        }
+    }
+
+    #[test]
+    fn number_of_discovered_hosts_is_bounded() {
+        let redactor = Redactor::default();
+        redactor.add_url("http://configured.example");
+        let mut card = AgentCard::default();
+        for number in 0..10_000 {
+            let url = format!("http://host-{number}.example");
+            card.supported_interfaces = vec![AgentInterface { url, ..AgentInterface::default() }];
+            redactor.add_discovered_url("http://current.example");
+            redactor.add_card(&card);
+        }
+        assert_eq!(redactor.0.read().discovered.len(), MAX_DISCOVERED_PATTERNS);
+        for host in ["configured.example", "current.example", "host-9999.example"] {
+            assert_eq!(redactor.redact(host), "…", "{host}");
         }
     }
 

@@ -235,7 +235,7 @@ impl Upstream {
         let Some(upstream_card) = client.card() else { return Ok(()) };
         self.redactor.add_card(upstream_card);
         if let Some(interface) = client.interface() {
-            self.redactor.add_url(&interface.url);
+            self.redactor.add_discovered_url(&interface.url);
         }
         if let Some(card_handle) = card_handle {
             let mut public_card = card::public_card(upstream_card, &self.redactor);

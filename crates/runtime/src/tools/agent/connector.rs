@@ -118,7 +118,7 @@ impl ConnectedAgent {
         };
         let client = client.map_err(|error| to_tool_error(&tool, error, &redactor))?;
         if let Some(interface) = client.interface() {
-            redactor.add_url(&interface.url);
+            redactor.add_discovered_url(&interface.url);
         }
         let mut description = String::new();
         if let Some(card) = client.card() {
