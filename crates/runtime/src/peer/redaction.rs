@@ -1,13 +1,16 @@
 //! Removal of upstream hosts from text that callers can read: errors, status messages and cards.
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
+use std::time::Duration;
 
 use latimer_client::Error as ClientError;
 use latimer_protocol::card::AgentCard;
 use latimer_protocol::{Error, ErrorKind};
 use parking_lot::RwLock;
 use url::Url;
+use uuid::Uuid;
 
 /// Removes upstream hosts from text. Hosts can be added at any time. Of the hosts in cards, only the
 /// most recent are kept, because an upstream agent may change its card at will.
@@ -75,22 +78,30 @@ impl Redactor {
         patterns.all().any(|it| it.matches_in(&text).next().is_some())
     }
 
-    /// Converts an error of an upstream call into the error for the caller. Upstream authentication
-    /// errors become internal errors, because the gateway's credentials were rejected and not the
-    /// caller's.
-    pub(crate) fn to_caller_error(&self, error: ClientError) -> Error {
+    /// Converts an error of an upstream call into the error for the caller. Only the message of a
+    /// protocol error passes, without addresses. Every other error has a message of this server, and
+    /// `reference` to find the cause in the log.
+    ///
+    /// Upstream authentication errors become internal errors, because the gateway's credentials were
+    /// rejected and not the caller's. The message of an internal error may contain any detail of the
+    /// upstream agent, so it is replaced.
+    pub(crate) fn to_caller_error(&self, error: ClientError, reference: &str) -> Error {
         let agent_error = match error {
             ClientError::Agent(error) => error,
             ClientError::Forbidden { .. } => {
                 let message = "the address of the upstream agent is not allowed";
-                return Error::new(ErrorKind::Internal, message);
+                return with_reference(Error::new(ErrorKind::Internal, message), reference);
             }
-            error => return error.into(),
+            error => return with_reference(error.into(), reference),
         };
         let kind = match agent_error.kind() {
             ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => {
                 let message = "the upstream agent rejected the credentials of this server";
-                return Error::new(ErrorKind::Internal, message);
+                return with_reference(Error::new(ErrorKind::Internal, message), reference);
+            }
+            ErrorKind::Internal => {
+                let message = "the upstream agent reported an internal error";
+                return with_reference(Error::new(ErrorKind::Internal, message), reference);
             }
             // The card declares the version and binding, so the agent contradicts its card.
             ErrorKind::MethodNotFound | ErrorKind::VersionNotSupported | ErrorKind::Parse => {
@@ -98,12 +109,65 @@ impl Redactor {
             }
             kind => kind,
         };
-        let error = Error::new(kind, self.redact(agent_error.message()));
-        match agent_error.retry_after_seconds() {
-            Some(seconds) => error.with_retry_after(std::time::Duration::from_secs(seconds)),
-            None => error,
-        }
+        let message = redact_addresses(&self.redact(agent_error.message()));
+        with_retry_after_of(&agent_error, Error::new(kind, message))
     }
+}
+
+/// Creates a reference, which connects an error for a caller with the log message about its cause.
+pub(crate) fn new_reference() -> String {
+    let id = Uuid::now_v7().simple().to_string();
+    // The first half is mostly the time.
+    id.split_at(REFERENCE_START).1.to_owned()
+}
+
+/// Index of the random digits that a reference takes from a UUID.
+const REFERENCE_START: usize = 20;
+
+fn with_reference(error: Error, reference: &str) -> Error {
+    let message = format!("{} (reference {reference})", error.message());
+    with_retry_after_of(&error, Error::new(error.kind(), message))
+}
+
+fn with_retry_after_of(original: &Error, error: Error) -> Error {
+    match original.retry_after_seconds() {
+        Some(seconds) => error.with_retry_after(Duration::from_secs(seconds)),
+        None => error,
+    }
+}
+
+/// Replaces the authorities of URLs, IP addresses, and host names with a port. Unlike a
+/// [`Redactor`], it also finds addresses that no card names, such as that of a database.
+fn redact_addresses(text: &str) -> String {
+    let is_delimiter = |it: char| it.is_whitespace() || "\"'`<>(){},;=|".contains(it);
+    let mut redacted = String::with_capacity(text.len());
+    for token in text.split_inclusive(is_delimiter) {
+        let word = token.trim_end_matches(is_delimiter).trim_end_matches(['.', ':', '!', '?']);
+        let rest = &token[word.len()..];
+        match word.split_once("://") {
+            Some((scheme, address)) => {
+                let path = address.find(['/', '?', '#']).map_or("", |at| &address[at..]);
+                redacted.extend([scheme, "://", PLACEHOLDER, path]);
+            }
+            None if is_address(word) => redacted.push_str(PLACEHOLDER),
+            None => redacted.push_str(word),
+        }
+        redacted.push_str(rest);
+    }
+    redacted
+}
+
+/// Returns whether a word is an IP address, with or without a port, or a host name with a port.
+fn is_address(word: &str) -> bool {
+    let is_host = |host: &str| {
+        let is_name = host.contains('.') || host.eq_ignore_ascii_case("localhost");
+        is_name && host.contains(char::is_alphabetic) && host.chars().all(is_name_char)
+    };
+    word.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+        || word.parse::<SocketAddr>().is_ok()
+        || word
+            .rsplit_once(':')
+            .is_some_and(|(host, port)| port.parse::<u16>().is_ok() && is_host(host))
 }
 
 impl Patterns {
@@ -251,9 +315,62 @@ mod tests {
             (ErrorKind::InvalidParams, ErrorKind::InvalidParams),
             (ErrorKind::RateLimited, ErrorKind::RateLimited),
         ] {
-            let error = redactor.to_caller_error(Error::new(kind, "10.0.0.5:9000 failed").into());
+            let upstream_error = Error::new(kind, "10.0.0.5:9000 failed");
+            let error = redactor.to_caller_error(upstream_error.into(), "r1");
             assert_eq!(error.kind(), want);
             assert!(!error.message().contains("10.0.0.5"), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_protocol_errors_keep_their_message() {
+        let redactor = Redactor::default();
+        let detail = "cannot open /srv/db.sqlite on 10.9.8.7";
+        let limit = Duration::from_secs(1);
+        for (error, want) in [
+            (
+                Error::new(ErrorKind::InvalidParams, detail).into(),
+                "cannot open /srv/db.sqlite on …",
+            ),
+            (
+                Error::new(ErrorKind::Internal, detail).into(),
+                "the upstream agent reported an internal error (reference r1)",
+            ),
+            (
+                Error::new(ErrorKind::Unauthenticated, detail).into(),
+                "the upstream agent rejected the credentials of this server (reference r1)",
+            ),
+            (
+                ClientError::Timeout { origin: detail.into(), limit },
+                "the agent did not respond in time (reference r1)",
+            ),
+            (ClientError::InvalidSetup(detail.into()), "internal error (reference r1)"),
+        ] {
+            assert_eq!(redactor.to_caller_error(error, "r1").message(), want);
+        }
+        let busy = Error::new(ErrorKind::Unavailable, "busy").with_retry_after(limit);
+        let error = redactor.to_caller_error(busy.into(), "r1");
+        assert_eq!(error.retry_after_seconds(), Some(1));
+        assert_ne!(new_reference(), new_reference());
+    }
+
+    #[test]
+    fn unknown_addresses_are_removed_from_messages() {
+        for (text, want) in [
+            ("connect to 10.0.0.7:5432 failed", "connect to … failed"),
+            ("host 10.0.0.7.", "host …."),
+            ("(fd00::7), [fd00::7]:80: refused", "(…), …: refused"),
+            ("GET http://user:pw@db.internal/x?y: 500", "GET http://…/x?y: 500"),
+            ("see https://db.internal.", "see https://…."),
+            ("addr=db.internal:5432", "addr=…"),
+            ("localhost:81 refused", "… refused"),
+            (
+                "the field parts[0].text at 12:30, std::io",
+                "the field parts[0].text at 12:30, std::io",
+            ),
+            ("docs.example has no port", "docs.example has no port"),
+        ] {
+            assert_eq!(redact_addresses(text), want);
         }
     }
 }

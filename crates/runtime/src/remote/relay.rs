@@ -18,6 +18,7 @@ use tracing::{debug, warn};
 use super::mirror::{ArtifactDelta, MirrorState, agent_messages};
 use super::outgoing::forwardable_metadata;
 use super::upstream::{CallPermit, Upstream};
+use crate::peer::redaction::new_reference;
 use crate::peer::upstream_ids::{self, UpstreamIds};
 
 /// Time that an unsaved note waits for the next event, which would save it too.
@@ -136,10 +137,17 @@ impl<'a> Relay<'a> {
                 }
                 RelayInput::CancelResult(Err(error)) => {
                     self.cancel_state = CancelState::Done;
-                    debug!(agent = self.upstream.name, %error, "upstream agent rejected the cancellation");
+                    let reference = new_reference();
+                    debug!(
+                        agent = self.upstream.name,
+                        reference,
+                        %error,
+                        "upstream agent rejected the cancellation"
+                    );
                     // A task that does not exist needs no cancellation.
                     if !is_task_not_found(&error) {
-                        let caller_error = self.upstream.redactor.to_caller_error(error);
+                        let caller_error =
+                            self.upstream.redactor.to_caller_error(error, &reference);
                         let message = format!(
                             "the upstream agent rejected the cancellation: {}",
                             caller_error.message()
@@ -206,9 +214,10 @@ impl<'a> Relay<'a> {
         if self.turn.is_canceled() {
             return Ok(());
         }
-        warn!(agent = self.upstream.name, task = %self.turn.task_id(), %error, "upstream agent failed");
+        let (agent, task, reference) = (&self.upstream.name, self.turn.task_id(), new_reference());
+        warn!(agent, %task, reference, %error, "upstream agent failed");
         let task_not_found = is_task_not_found(&error);
-        let error = self.upstream.redactor.to_caller_error(error);
+        let error = self.upstream.redactor.to_caller_error(error, &reference);
         Err(match () {
             () if task_not_found => AgentFailure::new("the upstream agent no longer has this task"),
             () if self.awaiting_first_event => AgentFailure::reject_message(error),

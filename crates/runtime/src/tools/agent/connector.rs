@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use crate::peer::ConfigureClient;
-use crate::peer::redaction::Redactor;
+use crate::peer::redaction::{Redactor, new_reference};
 use crate::tools::{ToolError, ToolErrorCode};
 
 /// Maximum length of a description; model APIs accept no longer one.
@@ -141,7 +141,8 @@ impl ConnectedAgent {
 
 /// Logs an error and converts it for the tool's caller, without upstream hosts.
 fn to_tool_error(tool: &str, error: ClientError, redactor: &Redactor) -> ToolError {
-    warn!(tool, %error, "call of a tool's agent failed");
+    let reference = new_reference();
+    warn!(tool, reference, %error, "call of a tool's agent failed");
     let is_transient = error.is_transient();
     let unusable = matches!(
         error,
@@ -153,10 +154,13 @@ fn to_tool_error(tool: &str, error: ClientError, redactor: &Redactor) -> ToolErr
             | ClientError::InvalidSetup(_)
     );
     if unusable {
-        let message = "the agent cannot be called as configured; see the server log for the reason";
+        let message = format!(
+            "the agent cannot be called as configured; see the server log for the reason \
+             (reference {reference})"
+        );
         return ToolError::new(ToolErrorCode::A2aError, message);
     }
-    let caller_error = redactor.to_caller_error(error);
+    let caller_error = redactor.to_caller_error(error, &reference);
     let tool_error = ToolError::new(ToolErrorCode::A2aError, caller_error.message());
     match is_transient {
         true => tool_error.retryable(caller_error.retry_after_seconds().map(Duration::from_secs)),

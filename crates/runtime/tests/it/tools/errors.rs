@@ -25,7 +25,8 @@ async fn unreachable_agent_is_retryable_and_recovers() {
     for tools in [&connected, &unconnected] {
         let error = call_with_text(tools, "hello").await.unwrap_err();
         assert_eq!(error.code(), ToolErrorCode::A2aError);
-        assert_eq!(error.message(), "the agent cannot be reached");
+        let message = error.message();
+        assert!(message.starts_with("the agent cannot be reached (reference "), "{message}");
         assert!(error.is_retryable());
     }
     let restarted = latimer_runtime::DemoAgent::new_agent("demo");
