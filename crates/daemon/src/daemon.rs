@@ -169,9 +169,12 @@ fn build_server(config: &Config, keyring: Option<Keyring>) -> Result<Server, Sta
     })
 }
 
-/// Fails if the server would listen on a non-loopback address without authentication.
+/// Fails if the server would listen on a non-loopback address without authentication, or with
+/// authentication and only public paths.
 async fn require_auth_if_remote(config: &Config) -> Result<(), StartError> {
-    if config.requires_auth() || config.dangerously_allow_unauthenticated_remote {
+    let is_public = config.settings.public_paths.iter().any(|it| it == "/*");
+    let requires_auth = config.requires_auth() && !is_public;
+    if requires_auth || config.dangerously_allow_unauthenticated_remote {
         return Ok(());
     }
     let listen = || config.listen.clone();

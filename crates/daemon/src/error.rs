@@ -101,8 +101,8 @@ impl StartError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::UnauthenticatedRemote { .. } => Some(
-                "configure `api_key`, `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca`; or listen on \
-                 127.0.0.1; or set `dangerously_allow_unauthenticated_remote = true`",
+                "configure `api_key`, `[[auth.keys]]`, `[auth.jwt]` or `tls.client_ca`, without \
+                 `public_paths = [\"/*\"]`; or listen on 127.0.0.1; or set `dangerously_allow_unauthenticated_remote = true`",
             ),
             Self::KeyFile { .. } => Some("generate a key with `latimer card keygen --out FILE`"),
             Self::UnsupportedKind { .. } => Some("supported kinds: echo, command, demo, a2a"),

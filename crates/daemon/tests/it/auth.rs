@@ -90,6 +90,7 @@ async fn remote_listen_requires_an_auth_method() {
         (jwt.to_owned(), true),
         ("dangerously_allow_unauthenticated_remote = true\n".into(), true),
         ("public_paths = [\"/metrics\"]\n".into(), false),
+        ("api_key = \"sesame\"\npublic_paths = [\"/*\"]\n".into(), false),
     ] {
         let fixture = ConfigFixture::with_config(&format!("{text}{ECHO_AGENT}")).with_flag(
             "--listen",
@@ -97,7 +98,11 @@ async fn remote_listen_requires_an_auth_method() {
             "0.0.0.0:0",
         );
         let fixture = fixture.with_env_var("LATIMER__STORE__KIND", "memory");
-        let config = fixture.load().unwrap().config;
+        let loaded = fixture.load().unwrap();
+        let warning = "all anonymous callers share one identity";
+        let warns = loaded.warnings.iter().any(|it| it.to_string().contains(warning));
+        assert_eq!(warns, text.contains("dangerously"), "{text}");
+        let config = loaded.config;
         let checked = validate(&config).await;
         assert_eq!(checked.is_ok(), want, "{text}");
         match Daemon::start(&config).await {

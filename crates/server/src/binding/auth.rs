@@ -89,6 +89,36 @@ impl Frontend {
         }
     }
 
+    /// Returns whether clients can register webhooks. Without authentication, only servers that listen
+    /// on loopback allow it, because anyone could make other servers send requests.
+    pub(super) fn offers_webhooks(&self) -> bool {
+        self.dispatcher.is_some() && (self.auth.is_some() || self.is_loopback_only)
+    }
+
+    /// Checks what an anonymous caller may do. All anonymous callers of a server that other machines
+    /// reach have one identity, so they cannot list tasks or use webhooks: the id of a task or context
+    /// is all that gives access to it.
+    pub(super) fn authorize_anonymous(
+        &self,
+        request: &ProtocolRequest,
+        caller: &Caller,
+    ) -> Result<(), Error> {
+        if !caller.is_anonymous() || self.is_loopback_only {
+            return Ok(());
+        }
+        let uses_webhook = uses_webhook(request);
+        match (self.auth.is_some(), request) {
+            (true, ProtocolRequest::ListTasks(_)) => Err(AuthError::Missing.into()),
+            (true, _) if uses_webhook => Err(AuthError::Missing.into()),
+            (false, ProtocolRequest::ListTasks(_)) => {
+                let message = "tasks cannot be listed without authentication";
+                Err(Error::new(ErrorKind::PermissionDenied, message))
+            }
+            (false, _) if uses_webhook => Err(ErrorKind::PushNotificationNotSupported.into()),
+            (true | false, _) => Ok(()),
+        }
+    }
+
     /// Creates the error response of an endpoint outside the bindings. `status` replaces the default
     /// status of the error.
     pub(super) fn plain_error(&self, status: Option<StatusCode>, error: &Error) -> Response<Body> {
@@ -101,6 +131,25 @@ impl Frontend {
         }
         let response = respond::with_body(status, JSON, written.body.to_string());
         respond::with_error_headers(response, error, self.challenge())
+    }
+}
+
+/// Returns whether a request registers or reads webhooks.
+fn uses_webhook(request: &ProtocolRequest) -> bool {
+    match request {
+        ProtocolRequest::SendMessage(it) | ProtocolRequest::SendStreamingMessage(it) => {
+            it.configuration.as_ref().is_some_and(|it| it.task_push_notification_config.is_some())
+        }
+        ProtocolRequest::CreateTaskPushNotificationConfig(_)
+        | ProtocolRequest::GetTaskPushNotificationConfig(_)
+        | ProtocolRequest::ListTaskPushNotificationConfigs(_)
+        | ProtocolRequest::DeleteTaskPushNotificationConfig(_) => true,
+        ProtocolRequest::GetTask(_)
+        | ProtocolRequest::ListTasks(_)
+        | ProtocolRequest::CancelTask(_)
+        | ProtocolRequest::SubscribeToTask(_)
+        | ProtocolRequest::GetExtendedAgentCard(_)
+        | ProtocolRequest::GetAgentCard => false,
     }
 }
 

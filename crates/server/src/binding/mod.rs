@@ -252,6 +252,7 @@ impl Frontend {
         caller: Caller,
     ) -> Result<Call, Error> {
         self.authorize_extended_card(ctx, &request, dialect, &caller)?;
+        self.authorize_anonymous(&request, &caller)?;
         let extensions = ctx.extensions()?;
         let resume_after =
             if request.operation().is_streaming() { ctx.resume_after()? } else { None };

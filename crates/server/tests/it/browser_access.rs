@@ -214,16 +214,18 @@ async fn host_check_is_skipped_behind_proxy_or_public_listener() {
     let proxied = start_server(shouter_server(trusting)).await;
     for (name, value) in [("host", "agents.example"), ("origin", "https://a.example")] {
         let foreign = proxied.v1().with_header(name, value);
-        assert_eq!(foreign.get("/a2a/tasks").await.status, 403, "direct request: {name}");
+        let direct = foreign.post("/a2a", send_body("SendMessage", "hi")).await;
+        assert_eq!(direct.status, 403, "direct request: {name}");
         for header in ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"] {
             let forwarded = foreign.with_header(header, "for=192.0.2.1");
-            assert_eq!(forwarded.get("/a2a/tasks").await.status, 200, "{header}: {name}");
+            let response = forwarded.post("/a2a", send_body("SendMessage", "hi")).await;
+            assert_eq!(response.status, 200, "{header}: {name}");
         }
     }
     let running = Server::new(test_agent("shouter")).bind("0.0.0.0:0").listen().await.unwrap();
     let port = running.address().port();
     let caller = TestClient::new(([127, 0, 0, 1], port).into()).v1();
-    assert_eq!(caller.with_header("host", "agents.example").get("/a2a/tasks").await.status, 200);
+    assert_eq!(caller.with_header("host", "agents.example").get(CARD).await.status, 200);
     let public = Settings { public_url: Some("https://p.example/x".into()), ..Settings::default() };
     let public = start_server(shouter_server(public)).await;
     assert_eq!(public.with_header("host", "p.example").get(CARD).await.status, 200);

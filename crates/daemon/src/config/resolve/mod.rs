@@ -62,6 +62,12 @@ impl Resolver<'_> {
         self.check_agents(&raw.agents);
         self.check_primary(raw.primary_agent.as_deref(), &raw.agents);
         self.check_public_paths(&raw.public_paths);
+        if raw.dangerously_allow_unauthenticated_remote {
+            let message = "`dangerously_allow_unauthenticated_remote`: all anonymous callers share one \
+                           identity; they cannot list tasks or register webhooks, and the id of a task \
+                           gives every caller access to it";
+            self.report_warning(&["dangerously_allow_unauthenticated_remote"], message);
+        }
         let config = Config {
             listen,
             api_key: raw.api_key.filter(|it| !it.reveal().is_empty()),

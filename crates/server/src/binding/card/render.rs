@@ -100,8 +100,7 @@ impl Frontend {
         card.supported_interfaces = self.interfaces(base_url, path_agent);
         let capabilities = &mut card.capabilities;
         capabilities.streaming = Some(agent.supports_streaming());
-        capabilities.push_notifications =
-            Some(self.dispatcher.is_some() && agent.supports_webhooks());
+        capabilities.push_notifications = Some(self.offers_webhooks() && agent.supports_webhooks());
         capabilities.extended_agent_card = Some(self.offers_extended_card(agent));
         self.security.apply_to(card, &agent.access().scopes);
         let capabilities = &mut card.capabilities;

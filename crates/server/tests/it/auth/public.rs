@@ -1,16 +1,16 @@
 //! Public endpoints, and those that require authentication.
 
-use latimer_pb::v0_3;
+use latimer_pb::{v0_3, v1};
 use latimer_protocol::Secret;
 use latimer_protocol::card::AgentCard;
-use latimer_server::{ApiKeys, KeyDigest, OPERATOR_SCOPE, Server, Settings};
+use latimer_server::{ApiKeys, KeyDigest, OPERATOR_SCOPE, PushSettings, Server, Settings};
 use serde_json::json;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 use tonic_reflection::pb::v1::ServerReflectionRequest;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 
-use crate::support::{TestClient, send_body, start_server, test_agent};
+use crate::support::{TestClient, message, send_body, start_server, test_agent};
 
 fn api_keys() -> ApiKeys {
     ApiKeys::default().with_operator_key(&Secret::new("sesame"))
@@ -222,4 +222,67 @@ async fn extended_card_requires_authentication() {
         let best = if want == 200 { "extended" } else { "shouter" };
         assert_eq!(name, best, "{what}: 0.3 has one method for both cards");
     }
+}
+
+#[tokio::test]
+async fn anonymous_callers_neither_list_tasks_nor_use_webhooks() {
+    let hook = json!({"url": "http://127.0.0.1:9/hook"});
+    for (address, has_auth, sends_key, list_status, list_code, hook_status, hook_code) in [
+        ("127.0.0.1:0", false, false, 200, None, 200, 0),
+        ("127.0.0.1:0", true, false, 200, None, 200, 0),
+        ("0.0.0.0:0", false, false, 403, Some(Code::PermissionDenied), 400, -32003),
+        ("0.0.0.0:0", true, false, 401, Some(Code::Unauthenticated), 401, -31401),
+        ("0.0.0.0:0", true, true, 200, None, 200, 0),
+    ] {
+        let what = format!("{address} {has_auth} {sends_key}");
+        let push = PushSettings { allow_loopback: Some(true), ..PushSettings::default() };
+        let settings = Settings { public_paths: to_strings(&["/*"]), push, ..Settings::default() };
+        let server = server(settings).bind(address);
+        let server = if has_auth { server.authenticate(api_keys()) } else { server };
+        let running = server.listen().await.unwrap();
+        let caller = TestClient::new(([127, 0, 0, 1], running.address().port()).into());
+        let caller = if sends_key { caller.with_header("x-api-key", "sesame") } else { caller };
+        let client = caller.v1();
+        let sent = client.post("/a2a", immediate_send(None)).await.json();
+        let id = sent["result"]["task"]["id"].as_str().unwrap_or_else(|| panic!("{what}: {sent}"));
+        // The id of a task gives access to it.
+        assert_eq!(client.get(&format!("/a2a/tasks/{id}")).await.status, 200, "{what}");
+        assert_eq!(client.get("/a2a/tasks").await.status, list_status, "{what}");
+        let v0_3 = caller.with_header("a2a-version", "0.3");
+        assert_eq!(v0_3.get("/v1/tasks").await.status, list_status, "{what}: 0.3");
+        let list = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#;
+        let rpc = client.post("/a2a", list).await;
+        assert_eq!(rpc.rpc_error_code() == 0, list_status == 200, "{what}: {}", rpc.text());
+        let endpoint = Endpoint::from_shared(format!("http://{}", caller.address)).unwrap();
+        let channel = endpoint.connect().await.unwrap();
+        let mut request = tonic::Request::new(v1::ListTasksRequest::default());
+        if sends_key {
+            request.metadata_mut().insert("x-api-key", "sesame".parse().unwrap());
+        }
+        let listed = v1::client::A2aServiceClient::new(channel).list_tasks(request).await;
+        assert_eq!(listed.err().map(|it| it.code()), list_code, "{what}: gRPC");
+        let registered = client
+            .post(&format!("/a2a/tasks/{id}/pushNotificationConfigs"), hook.to_string())
+            .await;
+        assert_eq!(registered.status, hook_status, "{what}: {}", registered.text());
+        let hooks = client.get(&format!("/a2a/tasks/{id}/pushNotificationConfigs")).await;
+        assert_eq!(hooks.status, hook_status, "{what}: {}", hooks.text());
+        let inline = client.post("/a2a", immediate_send(Some(&hook))).await;
+        assert_eq!(inline.rpc_error_code(), hook_code, "{what}: {}", inline.text());
+        let card = caller.get("/.well-known/agent-card.json").await.json();
+        let offered = &card["capabilities"]["pushNotifications"];
+        assert_eq!(offered, &json!(has_auth || hook_status == 200), "{what}");
+    }
+}
+
+/// Returns a JSON-RPC 1.0 request that creates a task and does not wait for its result.
+fn immediate_send(hook: Option<&serde_json::Value>) -> String {
+    let mut configuration = json!({"returnImmediately": true});
+    if let Some(hook) = hook {
+        configuration["taskPushNotificationConfig"] = hook.clone();
+    }
+    let message: serde_json::Value = serde_json::from_str(&message("hi")).unwrap();
+    json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage",
+        "params": {"message": message, "configuration": configuration}})
+    .to_string()
 }

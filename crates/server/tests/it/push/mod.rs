@@ -12,6 +12,7 @@ pub(crate) use receiver::Receiver;
 
 use std::time::Duration;
 
+use latimer_protocol::Caller;
 use latimer_server::{Agent, PushSettings, Server, Settings, Turn, WebhookDispatcher};
 
 use crate::support::{TestServer, message, start_server, wait_until};
@@ -66,6 +67,11 @@ fn webhook_server(push: PushSettings) -> Server {
 
 async fn start_chatty_server(push: PushSettings) -> TestServer {
     start_server(webhook_server(push)).await
+}
+
+/// Makes all requests those of one caller: anonymous callers of other machines have no webhooks.
+fn identified(server: Server) -> Server {
+    server.authenticate_with(|_| Some(Caller::new("alice")))
 }
 
 /// Returns a JSON-RPC 1.0 request that sends a message with a webhook.

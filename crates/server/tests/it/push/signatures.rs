@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::receiver::Delivery;
-use super::{Receiver, send_with_webhook, short_timeouts, webhook_server};
+use super::{Receiver, identified, send_with_webhook, short_timeouts, webhook_server};
 use crate::support::{TestServer, start_server};
 
 fn keyring() -> Keyring {
@@ -43,8 +43,9 @@ async fn verify_claims(
 async fn signed_delivery_verifies_with_the_published_keys() {
     let keyring = keyring();
     let push = PushSettings { allow_loopback: Some(true), ..short_timeouts() };
-    let server =
-        webhook_server(push).public_url("https://agents.example").with_keyring(keyring.clone());
+    let server = identified(webhook_server(push))
+        .public_url("https://agents.example")
+        .with_keyring(keyring.clone());
     let (server, receiver) = (start_server(server).await, Receiver::new().await);
     let plain = json!({"url": receiver.url("/plain?secret=1")});
     server.v1().post("/a2a", send_with_webhook("one", &plain.to_string(), false)).await;

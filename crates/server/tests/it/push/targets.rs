@@ -12,8 +12,8 @@ use serde_json::json;
 use tokio::net::TcpStream;
 
 use super::{
-    Receiver, chatty_agent, send_with_webhook, short_timeouts, start_chatty_server, task_id,
-    wait_for_dead_letters, webhook_at, webhook_server,
+    Receiver, chatty_agent, identified, send_with_webhook, short_timeouts, start_chatty_server,
+    task_id, wait_for_dead_letters, webhook_at, webhook_server,
 };
 use crate::support::{TestServer, start_server};
 
@@ -211,7 +211,8 @@ async fn loopback_webhooks_require_a_loopback_only_server() {
     let loopback_only = start_chatty_server(short_timeouts()).await;
     task_id(&loopback_only.v1().post("/a2a", send_with_webhook("one", &hook, false)).await);
     receiver.wait_accepted(4).await;
-    let running = webhook_server(short_timeouts()).bind("0.0.0.0:0").listen().await.unwrap();
+    let running =
+        identified(webhook_server(short_timeouts())).bind("0.0.0.0:0").listen().await.unwrap();
     let port = running.address().port();
     let caller = crate::support::TestClient::new(SocketAddr::from(([127, 0, 0, 1], port)));
     let response = caller.v1().post("/a2a", send_with_webhook("one", &hook, false)).await;
@@ -219,11 +220,11 @@ async fn loopback_webhooks_require_a_loopback_only_server() {
     // A proxy on this machine forwards remote callers.
     let mut settings = Settings { push: short_timeouts(), ..Settings::default() };
     settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
-    let proxied = start_server(Server::new(chatty_agent()).settings(settings)).await;
+    let proxied = start_server(identified(Server::new(chatty_agent()).settings(settings))).await;
     let response = proxied.v1().post("/a2a", send_with_webhook("one", &hook, false)).await;
     assert_eq!(response.rpc_error_code(), -32602, "{}", response.text());
     let open = PushSettings { allow_loopback: Some(true), ..short_timeouts() };
-    let running = webhook_server(open).bind("0.0.0.0:0").listen().await.unwrap();
+    let running = identified(webhook_server(open)).bind("0.0.0.0:0").listen().await.unwrap();
     let port = running.address().port();
     let caller = crate::support::TestClient::new(SocketAddr::from(([127, 0, 0, 1], port)));
     task_id(&caller.v1().post("/a2a", send_with_webhook("one", &hook, false)).await);
