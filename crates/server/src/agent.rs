@@ -224,6 +224,14 @@ impl Agent {
 pub struct Policy {
     /// Concurrency of the tasks in one context.
     pub context_concurrency: ContextConcurrency,
+    /// Maximum number of turns that run at the same time, for all callers. Further messages are
+    /// queued; their turns start for the callers in rotation. One in eight is reserved for callers
+    /// without a running turn. `None` sets no limit.
+    pub max_concurrent: Option<usize>,
+    /// Maximum number of queued messages, with [`Self::max_concurrent`]. Further messages are
+    /// rejected before they are recorded. One caller can fill half of the queue, and each further
+    /// caller half of the remainder.
+    pub max_queued: usize,
     /// Maximum time that a blocking send waits for a settled task. Afterwards it returns the task in
     /// its current state, and the turn continues.
     pub max_wait: Duration,
@@ -264,6 +272,8 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             context_concurrency: ContextConcurrency::Parallel,
+            max_concurrent: None,
+            max_queued: 256,
             max_wait: Duration::from_secs(600),
             turn_timeout: None,
             cancel_grace: Duration::from_secs(5),
@@ -275,8 +285,8 @@ impl Default for Policy {
     }
 }
 
-/// Concurrency of the tasks in one context. It does not affect follow-ups to an interrupted task:
-/// these are never delayed or rejected.
+/// Concurrency of the tasks in one context. It does not delay or reject follow-ups to an interrupted
+/// task; [`Policy::max_concurrent`] does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContextConcurrency {
     /// Tasks run concurrently.

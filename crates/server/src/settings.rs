@@ -181,8 +181,17 @@ pub struct HttpLimits {
     /// Maximum time to receive the headers of a request; also the maximum idle time of an HTTP/1.1
     /// connection.
     pub header_timeout: Duration,
-    /// Maximum number of open connections. Further connections wait to be accepted.
+    /// Maximum time that an HTTP/2 connection may have no request. Pings do not count.
+    pub http2_idle_timeout: Duration,
+    /// Maximum number of open connections. Beyond it, a new connection replaces those that have been
+    /// idle longest. If none is idle, a small reserve answers health and readiness checks and rejects
+    /// all else with 503.
     pub max_connections: usize,
+    /// Maximum number of open connections of one client address, or of an IPv6 network of 56 bits.
+    /// Beyond it, a new connection replaces an idle one of the address, or is closed. It does not
+    /// apply to trusted proxies, and to loopback only with [`RateLimit::include_loopback`]. Zero
+    /// disables the limit.
+    pub max_connections_per_address: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_calls_per_connection: u32,
 }
@@ -196,7 +205,9 @@ impl Default for HttpLimits {
             max_headers: 100,
             max_header_bytes: 64 * 1024,
             header_timeout: Duration::from_secs(60),
+            http2_idle_timeout: Duration::from_secs(60),
             max_connections: 10_000,
+            max_connections_per_address: 1_000,
             max_calls_per_connection: 1000,
         }
     }

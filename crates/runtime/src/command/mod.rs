@@ -78,6 +78,11 @@ pub struct CommandAgent {
     stderr_policy: StderrPolicy,
 }
 
+/// Default of [`Policy::max_concurrent`].
+const DEFAULT_MAX_CONCURRENT: usize = 64;
+/// Default maximum run time.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
+
 /// Format of the program's standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputFormat {
@@ -141,7 +146,7 @@ impl CommandAgent {
             inherits_all_env: false,
             current_dir: None,
             home: HomeDir::default(),
-            timeout: None,
+            timeout: Some(DEFAULT_TIMEOUT),
             max_output_bytes: 16 * 1024 * 1024,
             kill_grace: Duration::from_secs(5),
             stderr_policy: StderrPolicy::default(),
@@ -202,10 +207,10 @@ impl CommandAgent {
     }
 
     /// Sets the maximum run time, after which the program is terminated and the task fails.
-    /// Unlimited by default.
+    /// One hour by default; zero sets no limit.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.timeout = Some(timeout).filter(|it| !it.is_zero());
         self
     }
 
@@ -310,9 +315,14 @@ impl Executor for CommandAgent {
         CommandRun::start(self, turn)?.finish().await
     }
 
-    /// A program has effects outside the server, so a turn is recorded before it starts.
+    /// A program has effects outside the server, so a turn is recorded before it starts. The number of
+    /// concurrent programs is limited.
     fn default_policy(&self) -> Policy {
-        Policy { record: Record::BeforeStart, ..Policy::default() }
+        Policy {
+            record: Record::BeforeStart,
+            max_concurrent: Some(DEFAULT_MAX_CONCURRENT),
+            ..Policy::default()
+        }
     }
 }
 
@@ -359,6 +369,14 @@ mod tests {
             let missing = CommandAgent::new(command).unwrap().missing_program().map(str::to_owned);
             assert_eq!(missing.as_deref(), want, "{line}");
         }
+    }
+
+    #[test]
+    fn run_time_and_concurrency_are_limited_by_default() {
+        let command = CommandAgent::new(["sh"]).unwrap();
+        assert_eq!(command.timeout, Some(Duration::from_secs(3600)));
+        assert_eq!(command.default_policy().max_concurrent, Some(64));
+        assert_eq!(command.timeout(Duration::ZERO).timeout, None);
     }
 
     #[test]

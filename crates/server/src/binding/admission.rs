@@ -1,7 +1,8 @@
 //! Checks of host, origin, call rate and failed authentications.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use latimer_protocol::{Caller, Error, Operation};
@@ -10,7 +11,10 @@ use super::{Frontend, RequestContext};
 use crate::address::is_forwarded;
 use crate::auth::AuthError;
 use crate::engine::weight;
-use crate::rate::RateKey;
+use crate::rate::{CredentialHash, RateKey};
+
+/// Header that contains an API key instead of `Authorization`.
+const API_KEY_HEADER: &str = "x-api-key";
 
 impl Frontend {
     /// Checks that the host of a request is allowed, against DNS rebinding.
@@ -36,6 +40,18 @@ impl Frontend {
             && is_forwarded(&head.headers)
     }
 
+    /// Returns the address that the connections of a peer are counted for, and whether their number is
+    /// limited. A trusted proxy has no limit, because it connects for many clients.
+    pub(crate) fn connection_address(&self, peer: IpAddr) -> (IpAddr, bool) {
+        let key = RateKey::for_address(peer);
+        let is_limited =
+            self.call_limiter.applies_to(&key) && !self.address_resolver.is_trusted_proxy(peer);
+        match key {
+            RateKey::Address(address) => (address, is_limited),
+            RateKey::Caller(_) => (peer, is_limited),
+        }
+    }
+
     /// Charges a call to the rate limit of its caller, or of its client address if anonymous.
     pub(super) fn charge_rate(
         &self,
@@ -56,27 +72,46 @@ impl Frontend {
         self.call_limiter.charge(key, operation.map_or(1, weight))
     }
 
-    /// Rejects a request whose client address has had too many failed authentications.
+    /// Rejects a request whose client address has sent too many wrong credentials, unless its own were
+    /// right before. A request without credentials is no attempt to guess them.
     pub(super) fn check_auth_failures(&self, ctx: &RequestContext<'_>) -> Result<(), Error> {
-        match self.call_limiter.limits_auth_failures().then(|| self.client_key(ctx)).flatten() {
-            Some(key) => self.call_limiter.check_auth_failures(key),
+        match self.credentials(ctx) {
+            Some((key, credentials)) => self.call_limiter.check_auth_failures(key, credentials),
             None => Ok(()),
         }
     }
 
-    /// Counts a failed authentication against the client address.
-    pub(super) fn record_auth_failure(&self, ctx: &RequestContext<'_>, error: &AuthError) {
-        let headers = &ctx.head.headers;
-        // A request without credentials is no attempt to guess them.
-        let has_credentials =
-            headers.contains_key(AUTHORIZATION) || headers.contains_key("x-api-key");
-        if self.call_limiter.limits_auth_failures()
-            && has_credentials
-            && error.is_unauthenticated()
-            && let Some(key) = self.client_key(ctx)
-        {
-            self.call_limiter.record_auth_failure(key);
+    /// Exempts the credentials of a request from later checks.
+    pub(super) fn record_auth_success(&self, ctx: &RequestContext<'_>) {
+        if let Some((key, credentials)) = self.credentials(ctx) {
+            self.call_limiter.record_auth_success(&key, credentials);
         }
+    }
+
+    /// Counts wrong credentials against the client address.
+    pub(super) fn record_auth_failure(&self, ctx: &RequestContext<'_>, error: &AuthError) {
+        if error.is_unauthenticated()
+            && let Some((key, credentials)) = self.credentials(ctx)
+        {
+            self.call_limiter.record_auth_failure(key, credentials);
+        }
+    }
+
+    /// Returns the client address and the hash of the credentials in the headers. `None` if there are
+    /// no credentials, the address is unknown or exempt, or failed authentications are not limited.
+    fn credentials(&self, ctx: &RequestContext<'_>) -> Option<(RateKey, CredentialHash)> {
+        let headers = &ctx.head.headers;
+        let values = |name: &str| -> Vec<&[u8]> {
+            headers.get_all(name).iter().map(HeaderValue::as_bytes).collect()
+        };
+        let has_credentials =
+            headers.contains_key(AUTHORIZATION) || headers.contains_key(API_KEY_HEADER);
+        if !self.call_limiter.limits_auth_failures() || !has_credentials {
+            return None;
+        }
+        let key = self.client_key(ctx).filter(|it| self.call_limiter.applies_to(it))?;
+        let values = (values(AUTHORIZATION.as_str()), values(API_KEY_HEADER));
+        Some((key, self.call_limiter.hash_credentials(values)))
     }
 
     /// Returns the rate key for the client address, if known.

@@ -20,7 +20,10 @@ impl Frontend {
         presented.peer = ctx.peer;
         presented.certificate = ctx.head.extensions.get();
         match auth.authenticate(presented).await {
-            Ok(caller) => Ok(caller),
+            Ok(caller) => {
+                self.record_auth_success(ctx);
+                Ok(caller)
+            }
             Err(AuthError::Missing) if self.is_public_path(ctx.head.uri.path()) => {
                 Ok(self.anonymous.clone())
             }

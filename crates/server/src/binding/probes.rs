@@ -62,6 +62,12 @@ impl Readiness {
 }
 
 impl Frontend {
+    /// Returns whether a path is that of the liveness or readiness check, which are the same for every
+    /// server.
+    pub(crate) fn is_probe_path(path: &str) -> bool {
+        matches!(path, "/health" | "/ready")
+    }
+
     /// Responds to a liveness check.
     pub(super) fn health(&self, head: &Parts) -> Response<Body> {
         get_or_head(head, || status_response(StatusCode::OK, "ok"))

@@ -15,6 +15,9 @@ pub(super) struct ContextQueue(KeyedSemaphore<ContextKey>);
 /// Owner, agent and context of a queue.
 type ContextKey = (Arc<str>, Arc<str>, ContextId);
 
+/// Slot in a queue.
+pub(super) type ContextSlot = SemaphoreSlot<ContextKey>;
+
 /// Permit to run a turn in a context.
 pub(super) type ContextPermit = KeyedPermit<ContextKey>;
 
@@ -27,7 +30,7 @@ impl Default for ContextQueue {
 impl ContextQueue {
     /// Returns a slot for the context of a task. The turn enters the queue when it polls
     /// [`SemaphoreSlot::acquire`].
-    pub(super) fn slot(&self, task: &TaskKey, context: &ContextId) -> SemaphoreSlot<ContextKey> {
+    pub(super) fn slot(&self, task: &TaskKey, context: &ContextId) -> ContextSlot {
         self.0.slot((task.owner.clone(), task.agent.clone(), context.clone()))
     }
 

@@ -22,6 +22,7 @@
 //! | `shutdown` | drain and stop signals |
 //! | `task_scope` | access rules and the tasks that a call may access |
 //! | `tasks` | get, list and subscribe |
+//! | `turn_queue` | concurrent and queued turns of an agent |
 //! | `turn_runner` | execution of a turn and storage of its events |
 //! | `webhooks` | operations on webhooks |
 
@@ -43,6 +44,7 @@ mod task_scope;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod turn_queue;
 mod turn_runner;
 mod webhooks;
 
@@ -69,6 +71,7 @@ use self::recover::Recovery;
 use self::shutdown::Shutdown;
 pub use self::task_scope::AccessRule;
 pub(crate) use self::task_scope::weight;
+use self::turn_queue::TurnQueues;
 use crate::agent::AgentRegistry;
 use crate::push::WebhookDispatcher;
 
@@ -114,6 +117,7 @@ struct Inner {
     dispatcher: OnceLock<WebhookDispatcher>,
     live_tasks: Arc<LiveTasks>,
     context_queue: ContextQueue,
+    turn_queues: TurnQueues,
     in_flight_messages: Arc<InFlightMessages>,
     quota: Arc<CallerQuota>,
     /// Background tasks that the engine waits for when it drains.
@@ -179,6 +183,7 @@ impl Engine {
         limits: EngineLimits,
     ) -> Self {
         Self(Arc::new(Inner {
+            turn_queues: TurnQueues::new(&registry),
             registry,
             store,
             dispatcher: OnceLock::new(),

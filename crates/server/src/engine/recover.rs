@@ -19,7 +19,7 @@ use tracing::{error, info, warn};
 use super::accept::{InboundMessage, ReplyMode};
 use super::live::{LiveTaskRef, WriterPermit, is_settled};
 use super::task_scope::TaskScope;
-use super::turn_runner::{ExecutorCall, TurnRunner, failed_status};
+use super::turn_runner::{ExecutorCall, TurnPermits, TurnRunner, failed_status};
 use super::{Engine, ids, store_error};
 use crate::agent::{Agent, ContextConcurrency};
 
@@ -183,7 +183,16 @@ impl Engine {
         for inbound in queued {
             // No caller waits for the start.
             let (start_sender, _) = oneshot::channel();
-            let turn = self.clone().run_follow_up(inbound, live.clone(), None, None, start_sender);
+            let turn_place =
+                self.0.turn_queues.reserve_recorded(&live.key().agent, &live.key().owner);
+            let turn = self.clone().run_follow_up(
+                inbound,
+                live.clone(),
+                None,
+                None,
+                turn_place,
+                start_sender,
+            );
             let place = place.clone();
             self.spawn_detached(async move {
                 turn.await;
@@ -246,23 +255,31 @@ impl Engine {
         let mut runner =
             TurnRunner::for_existing_task(self.clone(), agent, permit, turn, stored, None);
         let concurrency = runner.agent.policy().context_concurrency;
-        if is_queued && concurrency == ContextConcurrency::Queue {
-            let turn = self.run_in_context_order(runner, true);
+        let key = runner.live.key();
+        // Interrupted turns ran at the same time before, so they need no permit.
+        let turn_place = is_queued
+            .then(|| self.0.turn_queues.reserve_recorded(&key.agent, &key.owner))
+            .flatten();
+        let in_context_order = is_queued && concurrency == ContextConcurrency::Queue;
+        let context = match concurrency {
+            ContextConcurrency::Parallel => None,
+            _ if in_context_order => None,
+            ContextConcurrency::Queue | ContextConcurrency::Reject => slot.try_acquire().ok(),
+        };
+        let permits = TurnPermits { context, place: turn_place };
+        if in_context_order || permits.place.is_some() {
+            let turn = self.run_in_order(runner, true, permits);
             return self.spawn_detached(async move {
                 turn.await;
                 drop(place);
             });
         }
-        let context_permit = match concurrency {
-            ContextConcurrency::Parallel => None,
-            ContextConcurrency::Queue | ContextConcurrency::Reject => slot.try_acquire().ok(),
-        };
         let executor_call = if is_queued { ExecutorCall::Execute } else { ExecutorCall::Recover };
         if !is_queued {
             runner.mark_started();
         }
         self.spawn_detached(async move {
-            runner.run(executor_call, is_queued, context_permit).await;
+            runner.run(executor_call, is_queued, permits).await;
             drop(place);
         });
     }

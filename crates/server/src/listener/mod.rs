@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | `client_stream` | TCP stream of a client that may close its direction early |
 //! | `connection` | one connection: TLS handshake, HTTP, graceful close |
+//! | `connections` | table of the open connections: limits, eviction of idle ones |
 //! | `tls` | certificate files, reloaded when they change |
 //! | `wake_gated` | future that is polled only after its waker fired |
 
 mod client_stream;
 mod connection;
+mod connections;
 #[cfg_attr(not(feature = "tls"), path = "tls/disabled.rs")]
 mod tls;
 mod wake_gated;
@@ -25,16 +27,16 @@ use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse as _;
-use http::{Request, Response, StatusCode};
+use http::header::{CONNECTION, RETRY_AFTER};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::rt::Executor;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
-use tracing::warn;
+use tracing::{debug, warn};
 
 #[cfg(feature = "tls")]
 pub use tls::ClientCertificateMode;
@@ -48,9 +50,13 @@ use crate::auth::ClientCertificate;
 use crate::binding::{Body, Frontend, RequestBody};
 use crate::metrics::Metrics;
 use crate::settings::HttpLimits;
+use connections::{ConnectionEntry, ConnectionTable};
 
-/// Delay after a failed accept, which happens for example when too many files are open.
+/// Delay after an accept that failed for a reason which affects all connections, for example because
+/// too many files are open.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+/// Interval between searches for idle connections while no connection can be accepted.
+const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval between pings to an HTTP/2 client.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Time that an HTTP/2 client has to acknowledge a ping.
@@ -90,6 +96,31 @@ impl RequestHandler {
                 }
             }
         }
+    }
+}
+
+impl RequestHandler {
+    /// Answers a probe, and rejects every other request because too many connections are open.
+    async fn handle_probe(
+        &self,
+        request: Request<hyper::body::Incoming>,
+        peer: SocketAddr,
+    ) -> Response<Body> {
+        let version = request.version();
+        let is_probe = Frontend::is_probe_path(request.uri().path());
+        let mut response = match is_probe {
+            true => self.clone().handle(request, peer, None).await,
+            false => {
+                let mut response = Response::new(Body::from("too many connections are open"));
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                response
+            }
+        };
+        if version < Version::HTTP_2 {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
     }
 }
 
@@ -158,6 +189,8 @@ impl Service<Request<axum::body::Body>> for FrontendService {
 pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     pub(crate) handler: RequestHandler,
+    /// Decides which addresses have a limit of connections.
+    pub(crate) frontend: Arc<Frontend>,
     /// `None` serves plain HTTP.
     pub(crate) tls: Option<ReloadingTls>,
     pub(crate) limits: HttpLimits,
@@ -171,49 +204,69 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Accepts connections until `drain_token` is canceled. Waits while the maximum number of
-    /// connections is open.
+    /// Accepts connections until `drain_token` is canceled. At a limit it closes connections that are
+    /// idle; if none is idle and the reserve for probes is used up, it waits.
     pub(crate) async fn serve(self) {
-        let connection_permits =
-            Arc::new(Semaphore::new(self.limits.max_connections.min(Semaphore::MAX_PERMITS)));
+        let limits = &self.limits;
+        let table =
+            ConnectionTable::new(limits.max_connections, limits.max_connections_per_address);
+        let table = Arc::new(table);
         let builder = Arc::new(builder(&self.limits, &self.tasks));
         loop {
             let next = tokio::select! {
                 () = self.drain_token.cancelled() => return,
-                next = self.accept(&connection_permits) => next,
+                next = self.accept(&table) => next,
             };
             match next {
-                Ok((stream, peer, permit)) => self.spawn_connection(stream, peer, permit, &builder),
+                Ok((stream, peer)) => self.admit(stream, peer, &table, &builder),
+                Err(error) if is_connection_error(&error) => {
+                    debug!(%error, "connection failed before it was accepted");
+                }
                 Err(error) => {
                     warn!(%error, "accepting a connection failed");
+                    table.evict_idle();
                     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
     }
 
-    async fn accept(
+    async fn accept(&self, table: &ConnectionTable) -> io::Result<(TcpStream, SocketAddr)> {
+        table.wait_for_room(ROOM_CHECK_INTERVAL).await;
+        self.socket.accept().await
+    }
+
+    /// Serves a connection, or closes it if its address has too many.
+    fn admit(
         &self,
-        connection_permits: &Arc<Semaphore>,
-    ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-        let permit = connection_permits.clone().acquire_owned().await.map_err(io::Error::other)?;
-        let (stream, peer) = self.socket.accept().await?;
+        stream: TcpStream,
+        peer: SocketAddr,
+        table: &Arc<ConnectionTable>,
+        builder: &Arc<Builder<TrackedExecutor>>,
+    ) {
         // Hyper already writes responses in large chunks; Nagle's algorithm would only delay them.
-        stream.set_nodelay(true)?;
-        Ok((stream, peer, permit))
+        if let Err(error) = stream.set_nodelay(true) {
+            return debug!(%error, "connection failed before it was served");
+        }
+        let (address, is_limited) = self.frontend.connection_address(peer.ip());
+        match table.admit(address, is_limited) {
+            Some(entry) => self.spawn_connection(stream, peer, entry, builder),
+            None => debug!("connection closed because its address has too many"),
+        }
     }
 
     fn spawn_connection(
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        permit: OwnedSemaphorePermit,
+        entry: ConnectionEntry,
         builder: &Arc<Builder<TrackedExecutor>>,
     ) {
         let connection_guard = self.metrics.count_connection();
         let connection = connection::Connection {
             stream,
             peer,
+            entry,
             handler: self.handler.clone(),
             tls: self.tls.clone(),
             builder: builder.clone(),
@@ -221,14 +274,39 @@ impl Listener {
                 drain_token: self.drain_token.clone(),
                 abort_token: self.abort_token.clone(),
                 first_request_timeout: self.limits.header_timeout,
+                http2_idle_timeout: self.limits.http2_idle_timeout,
             },
         };
         self.tasks.spawn(async move {
             connection.serve().await;
-            drop((connection_guard, permit));
+            drop(connection_guard);
         });
     }
 }
+
+/// Returns whether a failed accept affects only the connection that was to be accepted. The next one
+/// can be accepted at once.
+fn is_connection_error(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::Interrupted
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::NotConnected
+            // A firewall rejected the connection.
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::TimedOut
+    ) || cfg!(target_os = "linux")
+        && error.raw_os_error().is_some_and(|it| LINUX_CONNECTION_ERRORS.contains(&it))
+}
+
+/// Network errors of a connection that Linux reports by `accept`, and that have no kind: `ENONET`,
+/// `EPROTO`, `ENOPROTOOPT`, `EOPNOTSUPP` and `EHOSTDOWN`.
+const LINUX_CONNECTION_ERRORS: [i32; 5] = [64, 71, 92, 95, 112];
 
 /// Spawns the tasks of HTTP/2 connections on the tracker of the listener.
 #[derive(Clone, Debug)]
@@ -262,4 +340,25 @@ fn builder(limits: &HttpLimits, tasks: &TaskTracker) -> Builder<TrackedExecutor>
         .keep_alive_interval(HTTP2_PING_INTERVAL)
         .keep_alive_timeout(HTTP2_PING_TIMEOUT);
     builder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_accept_errors_of_the_process_pause_the_listener() {
+        for kind in [io::ErrorKind::ConnectionAborted, io::ErrorKind::ConnectionReset] {
+            assert!(is_connection_error(&io::Error::from(kind)), "{kind:?}");
+        }
+        if cfg!(target_os = "linux") {
+            let protocol_error = io::Error::from_raw_os_error(71);
+            assert!(is_connection_error(&protocol_error), "{protocol_error}");
+        }
+        // Too many open files, and out of memory.
+        for code in [24, 12] {
+            let error = io::Error::from_raw_os_error(code);
+            assert!(!is_connection_error(&error), "{error}");
+        }
+    }
 }

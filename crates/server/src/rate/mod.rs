@@ -5,7 +5,9 @@
 //! callers, and callers with invalid credentials, are identified by their IP address.
 
 mod buckets;
+mod credentials;
 
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -19,6 +21,8 @@ use latimer_outbound::is_loopback_ip;
 use latimer_protocol::{Error, ErrorKind};
 
 use buckets::{BucketQuery, Buckets, Charge};
+pub(crate) use credentials::CredentialHash;
+use credentials::CredentialHistory;
 
 /// Rate limits of calls and of failed authentications.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +32,8 @@ pub struct RateLimit {
     pub per_minute: u32,
     /// Weight that a caller may use in one burst.
     pub burst: u32,
-    /// Failed authentications allowed per IP address and minute; further attempts are rejected.
-    /// Zero disables the limit.
+    /// Distinct wrong credentials allowed per IP address and minute; further attempts are rejected,
+    /// except those with credentials that were right before. Zero disables the limit.
     pub auth_failures_per_minute: u32,
     /// Whether the limits also apply to loopback addresses. Authenticated callers are limited at
     /// every address.
@@ -75,6 +79,7 @@ const IPV6_NETWORK_MASK: u128 = u128::MAX << (128 - 56);
 pub(crate) struct CallLimiter {
     calls: Option<Limiter>,
     auth_failures: Option<Limiter>,
+    credentials: CredentialHistory,
     include_loopback: bool,
 }
 
@@ -87,6 +92,7 @@ impl CallLimiter {
                 rate.auth_failures_per_minute,
                 MonotonicClock,
             ),
+            credentials: CredentialHistory::default(),
             include_loopback: rate.include_loopback,
         }
     }
@@ -112,28 +118,49 @@ impl CallLimiter {
         }
     }
 
-    /// Counts a failed authentication.
-    pub(crate) fn record_auth_failure(&self, key: RateKey) {
-        if let Some(failures) = self.auth_failures.as_ref().filter(|_| self.applies_to(&key)) {
+    /// Hashes presented credentials for the other methods.
+    pub(crate) fn hash_credentials(&self, values: impl Hash) -> CredentialHash {
+        self.credentials.hash(values)
+    }
+
+    /// Counts wrong credentials of an address, unless they were already wrong at this address.
+    pub(crate) fn record_auth_failure(&self, key: RateKey, credentials: CredentialHash) {
+        if let Some(failures) = self.auth_failures.as_ref().filter(|_| self.applies_to(&key))
+            && self.credentials.record_wrong(&key, credentials)
+        {
             // The next `check_auth_failures` reports an exceeded limit.
             let _ = failures.take(key, 1);
         }
     }
 
-    /// Checks whether an authentication may be attempted. Counts nothing.
+    /// Exempts credentials from later checks, because they were right.
+    pub(crate) fn record_auth_success(&self, key: &RateKey, credentials: CredentialHash) {
+        if self.auth_failures.is_some() && self.applies_to(key) {
+            self.credentials.record_right(credentials);
+        }
+    }
+
+    /// Checks whether an authentication may be attempted. Counts nothing. Credentials that were right
+    /// before may always be tried.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::RateLimited`] if too many authentications failed.
-    pub(crate) fn check_auth_failures(&self, key: RateKey) -> Result<(), Error> {
+    /// Returns [`ErrorKind::RateLimited`] if the address had too many wrong credentials.
+    pub(crate) fn check_auth_failures(
+        &self,
+        key: RateKey,
+        credentials: CredentialHash,
+    ) -> Result<(), Error> {
         match &self.auth_failures {
-            Some(failures) if self.applies_to(&key) => {
-                failures.peek(key).map_err(too_many_auth_failures)
-            }
+            Some(failures) if self.applies_to(&key) => match failures.peek(key) {
+                Err(_) if self.credentials.was_right(credentials) => Ok(()),
+                result => result.map_err(too_many_auth_failures),
+            },
             _ => Ok(()),
         }
     }
 
-    fn applies_to(&self, key: &RateKey) -> bool {
+    /// Returns whether limits apply to a key. Those for addresses exempt loopback by default.
+    pub(crate) fn applies_to(&self, key: &RateKey) -> bool {
         match key {
             RateKey::Caller(_) => true,
             RateKey::Address(address) => self.include_loopback || !is_loopback_ip(*address),
@@ -310,10 +337,11 @@ mod tests {
         for key in
             [address_key("127.0.0.1"), address_key("127.8.9.1"), address_key("::ffff:127.0.0.1")]
         {
-            for _ in 0..3 {
+            for attempt in 0..3 {
                 assert_eq!(limiter.charge(key.clone(), 1), Ok(()), "{key:?}");
-                limiter.record_auth_failure(key.clone());
-                assert_eq!(limiter.check_auth_failures(key.clone()), Ok(()), "{key:?}");
+                let wrong = limiter.hash_credentials(attempt);
+                limiter.record_auth_failure(key.clone(), wrong);
+                assert_eq!(limiter.check_auth_failures(key.clone(), wrong), Ok(()), "{key:?}");
             }
         }
         for key in [caller_key("alice"), address_key("192.0.2.1")] {
@@ -322,9 +350,10 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::RateLimited);
             assert_eq!(error.metadata()["retryAfter"], "60");
         }
-        limiter.record_auth_failure(address_key("192.0.2.1"));
-        assert!(limiter.check_auth_failures(address_key("192.0.2.1")).is_err());
-        assert_eq!(limiter.check_auth_failures(address_key("192.0.2.2")), Ok(()));
+        let wrong = limiter.hash_credentials("wrong");
+        limiter.record_auth_failure(address_key("192.0.2.1"), wrong);
+        assert!(limiter.check_auth_failures(address_key("192.0.2.1"), wrong).is_err());
+        assert_eq!(limiter.check_auth_failures(address_key("192.0.2.2"), wrong), Ok(()));
         let including_loopback = CallLimiter::new(&RateLimit { include_loopback: true, ..rate });
         assert_eq!(including_loopback.charge(address_key("127.0.0.1"), 1), Ok(()));
         assert!(including_loopback.charge(address_key("127.0.0.1"), 1).is_err());

@@ -139,6 +139,7 @@ impl AssembledServer {
         let listener = Listener {
             socket,
             handler,
+            frontend: Arc::clone(&frontend),
             tls,
             limits: frontend.settings.http.clone(),
             metrics: frontend.metrics.clone(),

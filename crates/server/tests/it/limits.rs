@@ -2,11 +2,20 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Method;
+use http_body_util::Full;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use latimer_server::store::{MemoryStore, Retention};
-use latimer_server::{EngineLimits, HttpLimits, Settings};
+use latimer_server::{Agent, EngineLimits, HttpLimits, RateLimit, Server, Settings, Turn};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 
-use crate::support::{message, send_body, shouter_server, start_server};
+use crate::support::{
+    TestServer, message, send_body, send_http2, shouter_server, start_server, wait_until,
+};
 
 fn with_http_limits(http: HttpLimits) -> Settings {
     Settings { http, ..Settings::default() }
@@ -135,17 +144,123 @@ async fn part_and_stream_limits_are_enforced() {
     assert!(!stream.header("retry-after").is_empty());
 }
 
+/// Opens an HTTP/2 connection, makes a call on it and leaves it open.
+async fn open_http2(server: &TestServer) -> (http2::SendRequest<Full<Bytes>>, JoinHandle<()>) {
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut sender, connection) =
+        http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    let connection = tokio::spawn(async { drop(connection.await) });
+    assert_eq!(get_http2(server, &mut sender, "/health").await, Some(200));
+    (sender, connection)
+}
+
+/// Returns the status of a response, or `None` if the connection is closed.
+async fn get_http2(
+    server: &TestServer,
+    sender: &mut http2::SendRequest<Full<Bytes>>,
+    path: &str,
+) -> Option<u16> {
+    sender.ready().await.ok()?;
+    let mut request = server.build_request(Method::GET, path, String::new());
+    *request.uri_mut() = format!("http://{}{path}", server.address).parse().unwrap();
+    *request.version_mut() = http::Version::HTTP_2;
+    request.headers_mut().remove("host");
+    Some(sender.send_request(request).await.ok()?.status().as_u16())
+}
+
+/// Opens a stream that runs until its connection is closed.
+async fn open_event_stream(server: &TestServer) -> TcpStream {
+    let body = send_body("SendStreamingMessage", "wait");
+    let request = format!(
+        "POST /a2a HTTP/1.1\r\nhost: localhost\r\na2a-version: 1.0\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    stream
+}
+
 #[tokio::test]
-async fn connection_beyond_the_limit_waits() {
+async fn idle_http2_connections_do_not_block_other_callers() {
+    let limits = HttpLimits { max_connections: 20, ..HttpLimits::default() };
+    let server = start_server(shouter_server(with_http_limits(limits))).await;
+    let mut idle = Vec::new();
+    for _ in 0..60 {
+        idle.push(open_http2(&server).await);
+        let sent = server.v1().post("/a2a", send_body("SendMessage", "hi")).await;
+        assert_eq!((sent.status, sent.rpc_error_code()), (200, 0));
+    }
+    let (oldest, _) = idle.swap_remove(0);
+    wait_until("the oldest connection is closed", async || oldest.is_closed()).await;
+    let (newest, _) = idle.last_mut().unwrap();
+    assert_eq!(get_http2(&server, newest, "/health").await, Some(200));
+}
+
+#[tokio::test]
+async fn http2_connection_without_calls_is_closed() {
     let limits = HttpLimits {
-        max_connections: 1,
-        header_timeout: Duration::from_millis(300),
+        header_timeout: Duration::from_millis(50),
+        http2_idle_timeout: Duration::from_millis(200),
         ..HttpLimits::default()
     };
+    let slow = Agent::from_fn("slow", |turn: Turn| async move {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        turn.reply("late").await
+    });
+    let server = start_server(Server::new(slow).settings(with_http_limits(limits))).await;
+    let (_sender, connection) = open_http2(&server).await;
+    tokio::time::timeout(Duration::from_secs(10), connection).await.unwrap().unwrap();
+    // A call that takes longer keeps its connection open.
+    let body = format!(r#"{{"message":{}}}"#, message("hi"));
+    let caller = server.v1().with_header("content-type", "application/json");
+    let sent = send_http2(&caller, Method::POST, "/a2a/message:send", &body).await;
+    assert_eq!(sent.status, 200);
+}
+
+#[tokio::test]
+async fn probes_are_answered_while_all_connections_are_busy() {
+    let limits = HttpLimits { max_connections: 3, ..HttpLimits::default() };
     let server = start_server(shouter_server(with_http_limits(limits))).await;
-    let first = tokio::net::TcpStream::connect(server.address).await.unwrap();
-    // The first connection sends nothing and is closed at the header timeout.
-    let response = server.send(Method::GET, "/health", "").await;
-    assert_eq!(response.status, 200);
-    drop(first);
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        streams.push(open_event_stream(&server).await);
+    }
+    for _ in 0..100 {
+        for path in ["/health", "/ready"] {
+            let response = server.get(path).await;
+            assert_eq!((response.status, response.header("connection")), (200, "close"), "{path}");
+        }
+    }
+    let rejected = server.v1().post("/a2a", send_body("SendMessage", "hi")).await;
+    assert_eq!((rejected.status, rejected.header("retry-after")), (503, "1"));
+    drop(streams.pop());
+    wait_until("a call is served again", async || {
+        server.v1().post("/a2a", send_body("SendMessage", "hi")).await.status == 200
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn connections_of_one_address_are_limited() {
+    let settings = |include_loopback, proxies: &[&str]| Settings {
+        rate: RateLimit { include_loopback, ..RateLimit::default() },
+        trusted_proxies: proxies.iter().map(|it| it.parse().unwrap()).collect(),
+        ..with_http_limits(HttpLimits { max_connections_per_address: 2, ..HttpLimits::default() })
+    };
+    for (include_loopback, proxies, is_limited) in
+        [(true, &[][..], true), (false, &[], false), (true, &["127.0.0.1"], false)]
+    {
+        let server = start_server(shouter_server(settings(include_loopback, proxies))).await;
+        let _busy = [open_event_stream(&server).await, open_event_stream(&server).await];
+        let mut third = TcpStream::connect(server.address).await.unwrap();
+        let request = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        // A closed connection may reject the request.
+        let _ = third.write_all(request).await;
+        let length = third.read(&mut [0; 12]).await.unwrap_or(0);
+        assert_eq!(length == 0, is_limited, "{include_loopback} {proxies:?}");
+    }
 }

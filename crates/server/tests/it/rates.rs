@@ -1,12 +1,16 @@
 //! Rate limits and quotas of callers.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::{HeaderMap, Method};
 use latimer_pb::v1;
 use latimer_protocol::Caller;
 use latimer_server::store::{MemoryStore, Retention};
-use latimer_server::{CallerLimits, EngineLimits, RateLimit, Server, Settings};
+use latimer_server::{
+    Agent, CallerLimits, EngineLimits, Policy, RateLimit, Server, Settings, Turn,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tonic::Code;
@@ -16,11 +20,11 @@ use crate::support::{
     TestClient, TestServer, message, send_body, start_server, test_agent, wait_until,
 };
 
-/// Authenticates the bearer token as the caller's name. `anonymous` is anonymous and `wrong` is
-/// rejected.
+/// Authenticates the bearer token as the caller's name. `anonymous` is anonymous, and names that start
+/// with `wrong` are rejected.
 fn caller_from_bearer(headers: &HeaderMap) -> Option<Caller> {
     match headers.get("authorization")?.to_str().ok()?.strip_prefix("Bearer ")? {
-        "wrong" => None,
+        name if name.starts_with("wrong") => None,
         "anonymous" => Some(Caller::anonymous()),
         name => Some(Caller::new(name)),
     }
@@ -155,12 +159,13 @@ async fn repeated_auth_failures_block_the_client_ip() {
     let from = |name: &str, address: &str| {
         client_for(&server, name).with_header("x-forwarded-for", address)
     };
-    for _ in 0..3 {
-        assert_eq!(from("wrong", "192.0.2.1").get("/a2a/tasks").await.status, 401);
+    assert_eq!(from("carol", "192.0.2.1").get("/a2a/tasks").await.status, 200);
+    for name in ["wrong-1", "wrong-2", "wrong-3"] {
+        assert_eq!(from(name, "192.0.2.1").get("/a2a/tasks").await.status, 401, "{name}");
     }
-    for name in ["wrong", "alice"] {
+    for name in ["wrong-4", "wrong-1", "alice"] {
         let refused = from(name, "192.0.2.1").get("/a2a/tasks").await;
-        assert_eq!(refused.status, 429, "{name}: valid credentials are rejected, too");
+        assert_eq!(refused.status, 429, "{name}: valid credentials that are new are rejected, too");
         assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
         let rpc = from(name, "192.0.2.1").post("/a2a", send_body("SendMessage", "hi")).await;
         assert_eq!((rpc.status, rpc.rpc_error_code()), (429, -31429), "{name}");
@@ -169,6 +174,30 @@ async fn repeated_auth_failures_block_the_client_ip() {
     for _ in 0..9 {
         assert_eq!(from("alice", "192.0.2.3").get("/a2a/tasks").await.status, 200);
     }
+    for name in ["carol", "alice"] {
+        let spared = from(name, "192.0.2.1").get("/a2a/tasks").await;
+        assert_eq!(spared.status, 200, "{name}: the credentials were right before");
+    }
+}
+
+#[tokio::test]
+async fn client_with_an_old_key_does_not_block_its_address() {
+    let server =
+        server_with_rate(RateLimit { auth_failures_per_minute: 3, ..RateLimit::default() }).await;
+    let from = |name: &str| client_for(&server, name).with_header("x-forwarded-for", "192.0.2.1");
+    for attempt in 0..50 {
+        let old = from("wrong-old").get("/a2a/tasks").await;
+        assert_eq!(old.status, 401, "{attempt}: the same key counts once");
+        let new = from(&format!("caller-{attempt}")).get("/a2a/tasks").await;
+        assert_eq!(new.status, 200, "{attempt}");
+    }
+    // Guessing stays slow: of many distinct keys, only as many are tried as the limit allows.
+    let mut tried = 0;
+    for attempt in 0..50 {
+        let guess = from(&format!("wrong-{attempt}")).get("/a2a/tasks").await;
+        tried += usize::from(guess.status == 401);
+    }
+    assert!(tried <= 3, "{tried}");
 }
 
 #[tokio::test]
@@ -292,6 +321,107 @@ async fn stream_quota_is_released_when_streams_close() {
         response.events()[0]["error"].is_null()
     })
     .await;
+}
+
+#[tokio::test]
+async fn greedy_caller_does_not_block_others_at_a_limited_agent() {
+    let running = Arc::new(AtomicUsize::new(0));
+    let counter = running.clone();
+    let agent = Agent::from_fn("limited", move |turn: Turn| {
+        let running = counter.clone();
+        async move {
+            if turn.text() == "hold" {
+                running.fetch_add(1, Relaxed);
+                turn.cancellation_token().cancelled().await;
+                running.fetch_sub(1, Relaxed);
+                return Ok(());
+            }
+            turn.reply(turn.text()).await
+        }
+    });
+    let policy = Policy { max_concurrent: Some(16), max_queued: 16, ..agent.policy().clone() };
+    let server = Server::new(agent.with_policy(policy)).authenticate_with(caller_from_bearer);
+    let server = start_server(server).await;
+    let (greedy, bob) = (client_for(&server, "greedy"), client_for(&server, "bob"));
+    let (mut accepted, mut rejected) = (Vec::new(), 0);
+    for _ in 0..60 {
+        let body = format!(
+            r#"{{"message":{},"configuration":{{"returnImmediately":true}}}}"#,
+            message("hold")
+        );
+        let sent = greedy.post("/a2a/message:send", body).await;
+        match sent.status {
+            200 => accepted.push(sent.json()["task"]["id"].as_str().unwrap().to_owned()),
+            _ => {
+                assert_eq!(sent.status, 429, "{}", sent.text());
+                assert!(!sent.header("retry-after").is_empty());
+                rejected += 1;
+            }
+        }
+        let sent = bob.post("/a2a", send_body("SendMessage", "hi")).await.json();
+        assert_eq!(sent["result"]["task"]["status"]["state"], "TASK_STATE_COMPLETED", "{sent}");
+    }
+    assert_eq!(running.load(Relaxed), 14, "two turns are reserved for other callers");
+    assert_eq!((accepted.len(), rejected), (23, 37), "the caller fills half of the queue");
+    let listed = greedy.get("/a2a/tasks?pageSize=100").await.json();
+    assert_eq!(listed["tasks"].as_array().unwrap().len(), 23, "rejected messages leave no task");
+    // Queued turns end when they are canceled, and the others make room.
+    for id in accepted.iter().rev() {
+        let path = format!("/a2a/tasks/{id}:cancel");
+        assert_eq!(greedy.send(Method::POST, &path, "").await.status, 200);
+    }
+    wait_until("all turns have ended", async || running.load(Relaxed) == 0).await;
+    let sent = greedy.post("/a2a", send_body("SendMessage", "hi")).await.json();
+    assert_eq!(sent["result"]["task"]["status"]["state"], "TASK_STATE_COMPLETED", "{sent}");
+}
+
+#[tokio::test]
+async fn queued_messages_run_when_the_agent_has_a_permit() {
+    let agent = Agent::from_fn("limited", |turn: Turn| async move {
+        match turn.text().as_str() {
+            "ask" => turn.request_input("which one?").await,
+            "hold" => {
+                turn.cancellation_token().cancelled().await;
+                Ok(())
+            }
+            text => turn.reply(text).await,
+        }
+    });
+    let policy = Policy { max_concurrent: Some(1), max_queued: 4, ..agent.policy().clone() };
+    let server = start_server(Server::new(agent.with_policy(policy))).await;
+    let send = async |text: &str| {
+        let message = message(text);
+        let configuration = r#""configuration":{"returnImmediately":true}"#;
+        let body = format!(r#"{{"message":{message},{configuration}}}"#);
+        let sent = server.v1().post("/a2a/message:send", body).await;
+        assert_eq!(sent.status, 200, "{}", sent.text());
+        sent.json()["task"].clone()
+    };
+    let id = |task: &serde_json::Value| task["id"].as_str().unwrap().to_owned();
+    let state = async |id: &str| {
+        let task = server.v1().get(&format!("/a2a/tasks/{id}")).await.json();
+        task["status"]["state"].as_str().unwrap().to_owned()
+    };
+    let asking = id(&send("ask").await);
+    wait_until("the task waits for input", async || {
+        state(&asking).await == "TASK_STATE_INPUT_REQUIRED"
+    })
+    .await;
+    let held = id(&send("hold").await);
+    let queued = id(&send("hi").await);
+    assert_eq!(state(&queued).await, "TASK_STATE_SUBMITTED");
+    let answer = message("answer").replacen('{', &format!(r#"{{"taskId":"{asking}","#), 1);
+    let client = server.v1();
+    let follow_up = tokio::spawn(async move {
+        client.post("/a2a/message:send", format!(r#"{{"message":{answer}}}"#)).await.status
+    });
+    let path = format!("/a2a/tasks/{held}:cancel");
+    assert_eq!(server.v1().send(Method::POST, &path, "").await.status, 200);
+    for id in [&queued, &asking] {
+        wait_until("the queued turn has run", async || state(id).await == "TASK_STATE_COMPLETED")
+            .await;
+    }
+    assert_eq!(follow_up.await.unwrap(), 200);
 }
 
 /// Opens a stream and leaves its response unread.

@@ -28,6 +28,10 @@ section! {
         /// concurrently, `queue` in arrival order, `reject` refuses all but the first. Messages to
         /// a task that requires input are always accepted.
         contexts: ContextConcurrency, default("\"parallel\"") => "\"queue\"";
+        /// Maximum number of messages that the agent processes at the same time, for all callers.
+        /// Further messages are queued, and rejected with 429 once 256 are queued; one caller can
+        /// fill half of the queue. `0` disables the limit.
+        max_concurrent: u64, optional("`64` for `command`, otherwise no limit") => "8";
         /// How long a blocking send may wait for the agent. After this time the caller receives the
         /// task in its current state.
         max_wait: Duration, default("\"10m\"") => "\"1m\"";

@@ -32,8 +32,8 @@ section! {
         /// Whether the program gets the home directory of the server instead of a private one.
         inherit_home: bool, default("false") => "true";
         /// Time allowed for one run of the program. After this time it is stopped and the task
-        /// fails.
-        timeout: Duration, optional("no limit") => "\"30s\"";
+        /// fails. `0` disables the limit.
+        timeout: Duration, optional("`\"1h\"`") => "\"30s\"";
         /// Maximum size of the program's output. A program that writes more is stopped and the task
         /// fails.
         max_output: ByteSize, default("\"16MiB\"") => "\"1MiB\"";

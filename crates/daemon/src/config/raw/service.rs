@@ -52,8 +52,17 @@ section! {
         /// Time allowed for the headers of a request to arrive. On HTTP/1.1 also the time a
         /// connection may be idle between requests.
         header_time: Duration, default("\"15s\"") => "\"5s\"";
-        /// Maximum number of open connections. Further connections wait to be accepted.
+        /// How long an HTTP/2 connection may have no call before it is closed. Pings do not count.
+        http2_idle_time: Duration, default("\"1m\"") => "\"10m\"";
+        /// Maximum number of open connections; at most what the limit of open files allows. Beyond
+        /// it, a new connection replaces those that have been idle longest. If none is idle, a small
+        /// reserve answers `/health` and `/ready` and rejects all else with 503.
         max_connections: u64, default("10000") => "500";
+        /// Maximum number of open connections per client address. Beyond it, a new connection
+        /// replaces an idle one of the address, or is closed. It does not apply to
+        /// `trusted_proxies`, and to loopback addresses only with `rate_loopback`. `0` disables the
+        /// limit.
+        max_connections_per_address: u64, default("1000") => "100";
         /// Maximum number of concurrent calls on one HTTP/2 connection.
         max_calls_per_connection: u32, default("1000") => "100";
         /// Maximum number of parts of a message.
@@ -71,8 +80,8 @@ section! {
         /// Failed authentications allowed per client address and minute; further attempts are
         /// rejected with 429. `0` disables the limit.
         auth_failures: u32, default("60") => "10";
-        /// Whether `rate` and `auth_failures` also apply to loopback addresses. Authenticated
-        /// callers are always counted.
+        /// Whether `rate`, `auth_failures` and `max_connections_per_address` also apply to loopback
+        /// addresses. Authenticated callers are always counted.
         rate_loopback: bool, default("false") => "true";
         /// Maximum number of unfinished tasks per authenticated caller, including those that wait
         /// for the caller.

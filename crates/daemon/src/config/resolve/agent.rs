@@ -7,6 +7,7 @@ use latimer_runtime::{CommandAgent, EchoAgent};
 use latimer_server::{Access, AgentRegistry, Policy};
 
 use super::Resolver;
+use super::settings::saturating_usize;
 use crate::config::diagnostic::{Diagnostic, Diagnostics};
 use crate::config::location::Location;
 use crate::config::raw::{CommandKeys, ContextConcurrency, Skill};
@@ -31,6 +32,12 @@ impl AgentConfig {
                 ContextConcurrency::Queue => Concurrency::Queue,
                 ContextConcurrency::Reject => Concurrency::Reject,
             },
+            max_concurrent: match self.max_concurrent {
+                Some(0) => None,
+                Some(limit) => Some(saturating_usize(limit)),
+                None => default.max_concurrent,
+            },
+            max_queued: default.max_queued,
             max_wait: self.max_wait,
             turn_timeout: self.max_turn,
             cancel_grace: self.cancel_grace,

@@ -102,7 +102,9 @@ fn http_limits(raw: &raw::Limits) -> HttpLimits {
         max_headers: saturating_usize(raw.max_headers),
         max_header_bytes: raw.max_header_bytes.0,
         header_timeout: raw.header_time,
+        http2_idle_timeout: raw.http2_idle_time,
         max_connections: saturating_usize(raw.max_connections),
+        max_connections_per_address: saturating_usize(raw.max_connections_per_address),
         max_calls_per_connection: raw.max_calls_per_connection,
     }
 }

@@ -1,16 +1,18 @@
 //! Follow-ups: messages to existing tasks, one turn each, in order of arrival.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use latimer_protocol::{Error, ErrorKind, InvalidField, Message, Revision, Task};
 use latimer_store::StoredTask;
 use tokio::sync::oneshot;
 
-use super::{Submission, SubmissionKind, attach, shutting_down_error};
+use super::{Submission, SubmissionKind, attach, poll_once, shutting_down_error};
 use crate::engine::accept::{InboundMessage, ReplyMode};
 use crate::engine::idempotency::{IdempotencyClaim, InFlightTurn};
 use crate::engine::live::{LiveTaskRef, WriterPermit};
-use crate::engine::turn_runner::{ExecutorCall, TurnRunner};
+use crate::engine::turn_queue::TurnPlace;
+use crate::engine::turn_runner::{ExecutorCall, TurnPermits, TurnRunner};
 use crate::engine::{Engine, store_error};
 use crate::turn::OutboxEntry;
 
@@ -38,6 +40,7 @@ impl Engine {
         if stored.header.state.is_terminal() {
             return Err(task_finished(&stored));
         }
+        let place = self.0.turn_queues.reserve(&stored.key.agent, &stored.key.owner)?;
         inbound.assign_ids(&stored.key.id, context);
         if let Some(webhook) =
             self.inline_webhook(&mut inbound, &stored.key, stored.revision).await?
@@ -66,6 +69,7 @@ impl Engine {
             live.clone(),
             permit,
             idempotency,
+            place,
             start_sender,
         ));
         let record_message = async || {
@@ -116,6 +120,7 @@ impl Engine {
         live: LiveTaskRef,
         permit: Option<WriterPermit>,
         idempotency: IdempotencyClaim,
+        place: Option<TurnPlace>,
         start_sender: StartSender,
     ) {
         let permit = match permit {
@@ -125,9 +130,11 @@ impl Engine {
         let reply_mode = inbound.reply_mode;
         // Sends fail if the caller disconnected.
         match self.prepare_follow_up(inbound, live, permit, idempotency).await {
-            Ok((runner, start)) => {
+            Ok((mut runner, start)) => {
                 let _ = start_sender.send(Ok(start));
-                runner.run(ExecutorCall::Execute, reply_mode == ReplyMode::Immediate, None).await;
+                let Some(permits) = acquire_place(&mut runner, place).await else { return };
+                let create_task_first = reply_mode == ReplyMode::Immediate;
+                runner.run(ExecutorCall::Execute, create_task_first, permits).await;
             }
             Err(error) => {
                 let _ = start_sender.send(Err(error));
@@ -172,6 +179,19 @@ impl Engine {
         }
         Ok((runner, start))
     }
+}
+
+/// Waits for the permit of a turn, if its agent has a limit. Returns `None` if the task ended or the
+/// engine stopped first.
+async fn acquire_place(runner: &mut TurnRunner, place: Option<TurnPlace>) -> Option<TurnPermits> {
+    let Some(place) = place else { return Some(TurnPermits::default()) };
+    let waiting = place.acquire();
+    tokio::pin!(waiting);
+    let place = match poll_once(waiting.as_mut()).await {
+        Poll::Ready(place) => place,
+        Poll::Pending => runner.wait_before_start(waiting).await?,
+    };
+    Some(TurnPermits { context: None, place: Some(place) })
 }
 
 /// Stores a message through the running turn, so that the caller gets an acknowledgment before the

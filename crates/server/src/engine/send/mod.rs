@@ -19,11 +19,12 @@ use tokio_util::sync::CancellationToken;
 pub(super) use self::follow_up::StartReceiver;
 use super::accept::{InboundMessage, ReplyMode};
 use super::agent_lookup::authorize;
+use super::context_queue::ContextSlot;
 use super::idempotency::{DuplicateCheck, IdempotencyClaim, InFlightTurn};
 use super::live::{LiveTaskRef, Subscription, WriterPermit};
 use super::reader::{Reader, ReaderStart, StreamEnd};
 use super::tasks::check_resume_cursor;
-use super::turn_runner::{DetachOnDrop, ExecutorCall, TurnRunner};
+use super::turn_runner::{DetachOnDrop, ExecutorCall, TurnPermits, TurnRunner};
 use super::{CURSOR_EXTENSION, Engine, ids, store_error, trim_history};
 use crate::agent::ContextConcurrency;
 use crate::turn::{Inner, Outbox, Turn};
@@ -207,8 +208,8 @@ impl Engine {
     /// Creates a task and starts its first turn.
     ///
     /// # Errors
-    /// Fails if the context is busy and the agent's policy rejects concurrent tasks, or if the
-    /// caller has reached its quota.
+    /// Fails if the context is busy and the agent's policy rejects concurrent tasks, if the queue of the
+    /// agent is full, or if the caller has reached its quota.
     async fn create_task(
         &self,
         mut inbound: InboundMessage,
@@ -216,6 +217,7 @@ impl Engine {
         idempotency: IdempotencyClaim,
     ) -> Result<Submission, Error> {
         let key = permit.key();
+        let place = self.0.turn_queues.reserve(&key.agent, &key.owner)?;
         let context = inbound.message.context_id.clone().unwrap_or_else(ids::context);
         let context_permit = match inbound.agent.policy().context_concurrency {
             ContextConcurrency::Parallel | ContextConcurrency::Queue => None,
@@ -249,16 +251,14 @@ impl Engine {
         }
         let create_task_first =
             reply_mode == ReplyMode::Immediate || dialect.clients_assign_task_ids();
-        let attached_turn =
-            if runner.agent.policy().context_concurrency == ContextConcurrency::Queue {
-                self.run_in_context_order(runner, create_task_first)
-            } else {
-                self.start_attached(runner.run(
-                    ExecutorCall::Execute,
-                    create_task_first,
-                    context_permit,
-                ))
-            };
+        let permits = TurnPermits { context: context_permit, place };
+        let in_context_order =
+            runner.agent.policy().context_concurrency == ContextConcurrency::Queue;
+        let attached_turn = if in_context_order || permits.place.is_some() {
+            self.run_in_order(runner, create_task_first, permits)
+        } else {
+            self.start_attached(runner.run(ExecutorCall::Execute, create_task_first, permits))
+        };
         let attached_turn = match reply_mode {
             ReplyMode::Blocking => Some(attached_turn),
             ReplyMode::Streaming | ReplyMode::Immediate => {
@@ -278,26 +278,31 @@ impl Engine {
         })
     }
 
-    /// Starts a turn after the earlier turns of its context. The first poll of the turn enters it into
-    /// the queue of the context.
-    pub(super) fn run_in_context_order(
+    /// Starts a turn after the earlier turns of its context, if the agent's policy queues them, and once
+    /// its place in the queue of the agent has a permit. The first poll of the turn enters it into the
+    /// first of the two queues.
+    pub(super) fn run_in_order(
         &self,
         mut runner: TurnRunner,
         create_task_first: bool,
+        permits: TurnPermits,
     ) -> DetachOnDrop {
         let context = runner.turn.context_id();
-        let waiting = self.0.context_queue.slot(runner.live.key(), context).acquire();
+        let in_context_order =
+            runner.agent.policy().context_concurrency == ContextConcurrency::Queue;
+        let slot = in_context_order.then(|| self.0.context_queue.slot(runner.live.key(), context));
+        let waiting = acquire_permits(slot, permits);
         self.start_attached(async move {
             tokio::pin!(waiting);
             // The first poll enters the queue, before anything can suspend.
             let acquired = match poll_once(waiting.as_mut()).await {
-                Poll::Ready(context_permit) => Some(context_permit),
+                Poll::Ready(permits) => Some(permits),
                 Poll::Pending => runner.wait_before_start(waiting).await,
             };
-            // Without a permit the task ended while it waited.
-            let Some(context_permit) = acquired else { return };
+            // Without permits the task ended while it waited.
+            let Some(permits) = acquired else { return };
             let create_task_first = create_task_first || runner.is_visible();
-            runner.run(ExecutorCall::Execute, create_task_first, Some(context_permit)).await;
+            runner.run(ExecutorCall::Execute, create_task_first, permits).await;
         })
     }
 
@@ -357,6 +362,19 @@ impl Engine {
 
 /// Number of referenced tasks that are loaded; further ids are ignored.
 const MAX_REFERENCED_TASKS: usize = 16;
+
+/// Waits for the permit of the context, if there is a slot, and then for the one of the agent.
+async fn acquire_permits(slot: Option<ContextSlot>, permits: TurnPermits) -> TurnPermits {
+    let TurnPermits { mut context, place } = permits;
+    if let Some(slot) = slot {
+        context = Some(slot.acquire().await);
+    }
+    let place = match place {
+        Some(place) => Some(place.acquire().await),
+        None => None,
+    };
+    TurnPermits { context, place }
+}
 
 /// Attaches a caller to a live task in the way that its reply mode requires.
 pub(super) fn attach(live: &LiveTaskRef, reply_mode: ReplyMode) -> Attachment {

@@ -25,6 +25,7 @@ use self::writer::{Batch, TurnProgress};
 use super::context_queue::ContextPermit;
 use super::live::{LiveTaskRef, Rejection};
 use super::send::poll_once;
+use super::turn_queue::TurnPlace;
 use super::{ids, store_error};
 use crate::agent::Record;
 use crate::turn::{AgentFailure, OutboxEntry, TurnError};
@@ -36,6 +37,13 @@ pub(super) enum ExecutorCall {
     Execute,
     /// [`Executor::recover`](crate::Executor::recover): a turn that a restart interrupted.
     Recover,
+}
+
+/// Permits of a turn, which are released at its end.
+#[derive(Debug, Default)]
+pub(super) struct TurnPermits {
+    pub(super) context: Option<ContextPermit>,
+    pub(super) place: Option<TurnPlace>,
 }
 
 /// End of the run of an executor.
@@ -51,12 +59,12 @@ impl TurnRunner {
     /// Runs the turn to its end. Events become durable whenever the executor waits.
     ///
     /// With `create_task_first` the task is stored and visible before the executor is called. The
-    /// context permit is released at the end.
+    /// permits are released at the end.
     pub(super) async fn run(
         mut self,
         executor_call: ExecutorCall,
         create_task_first: bool,
-        context_permit: Option<ContextPermit>,
+        permits: TurnPermits,
     ) {
         let turn = self.turn.clone();
         let result = self.run_executor(executor_call, create_task_first).await;
@@ -65,7 +73,7 @@ impl TurnRunner {
             self.give_up_storing(error);
         }
         drop(self);
-        drop(context_permit);
+        drop(permits);
     }
 
     /// Stores the task and waits for `waited` before the turn starts. `None` if the task ended or
