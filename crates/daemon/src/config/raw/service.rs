@@ -54,7 +54,7 @@ section! {
         header_time: Duration, default("\"15s\"") => "\"5s\"";
         /// How long an HTTP/2 connection may have no call before it is closed. Pings do not count.
         http2_idle_time: Duration, default("\"1m\"") => "\"10m\"";
-        /// Maximum number of open connections; at most what the limit of open files allows. Beyond
+        /// Maximum number of open connections. Beyond
         /// it, a new connection replaces those that have been idle longest. If none is idle, a small
         /// reserve answers `/health` and `/ready` and rejects all else with 503.
         max_connections: u64, default("10000") => "500";
