@@ -65,7 +65,7 @@ impl Frontend {
     /// Returns whether a path is that of the liveness or readiness check, which are the same for every
     /// server.
     pub(crate) fn is_probe_path(path: &str) -> bool {
-        matches!(path, "/health" | "/ready")
+        matches!(path, "/health" | "/ready" | "/healthz" | "/livez" | "/readyz")
     }
 
     /// Responds to a liveness check.
