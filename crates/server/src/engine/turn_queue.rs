@@ -43,7 +43,7 @@ impl TurnQueues {
     /// Reserves a place even if the queue is full, for a turn that is recorded already.
     pub(super) fn reserve_recorded(&self, agent: &str, caller: &Arc<str>) -> Option<TurnPlace> {
         let queue = self.0.get(agent)?;
-        Some(queue.add(&mut queue.state.lock(), caller))
+        Some(queue.add_place(&mut queue.state.lock(), caller))
     }
 }
 
@@ -103,10 +103,10 @@ impl TurnQueue {
             let message = "the agent has too many queued messages; try again later";
             return Err(Error::new(ErrorKind::RateLimited, message));
         }
-        Ok(self.add(&mut state, caller))
+        Ok(self.add_place(&mut state, caller))
     }
 
-    fn add(self: &Arc<Self>, state: &mut QueueState, caller: &Arc<str>) -> TurnPlace {
+    fn add_place(self: &Arc<Self>, state: &mut QueueState, caller: &Arc<str>) -> TurnPlace {
         let id = state.next_id;
         state.next_id += 1;
         state.queued += 1;
@@ -145,13 +145,13 @@ impl TurnQueue {
 impl TurnPlace {
     /// Waits for a permit. Enters the queue when it is first polled; dropping the future leaves it.
     pub(super) async fn acquire(mut self) -> Self {
-        let granted = self.enter();
+        let granted = self.join_rotation();
         // The sender is dropped only together with this place.
         let _ = granted.await;
         self
     }
 
-    fn enter(&mut self) -> oneshot::Receiver<()> {
+    fn join_rotation(&mut self) -> oneshot::Receiver<()> {
         self.has_entered = true;
         let (sender, receiver) = oneshot::channel();
         let mut state = self.queue.state.lock();
