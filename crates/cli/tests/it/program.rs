@@ -83,7 +83,8 @@ impl TestDir {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut log = child.stderr.take().map(BufReader::new);
         let mut startup_output = String::new();
-        while !startup_output.contains("ready in") {
+        // As text, or as a JSON line.
+        while !["ready in", r#""message":"ready""#].iter().any(|it| startup_output.contains(it)) {
             if stdout.read_line(&mut startup_output).unwrap() == 0 {
                 let mut errors = String::new();
                 if let Some(log) = &mut log {
@@ -133,8 +134,13 @@ impl Drop for ServerProcess {
 impl ServerProcess {
     /// Returns the address in the startup output.
     pub(crate) fn address(&self) -> String {
-        let line = self.startup_output.lines().find(|it| it.starts_with("a2a")).unwrap();
-        let url = line.split_whitespace().nth(1).unwrap();
+        let url = match serde_json::from_str::<Value>(&self.startup_output) {
+            Ok(ready) => ready["fields"]["a2a_url"].as_str().unwrap().to_owned(),
+            Err(_) => {
+                let line = self.startup_output.lines().find(|it| it.starts_with("a2a")).unwrap();
+                line.split_whitespace().nth(1).unwrap().to_owned()
+            }
+        };
         url.split_once("://").unwrap().1.trim_end_matches("/a2a").to_owned()
     }
 
