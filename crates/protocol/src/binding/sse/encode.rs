@@ -44,20 +44,26 @@ pub fn write_frame(out: &mut Vec<u8>, head: FrameHead<'_>, data: &[&[u8]]) {
     }
     let name = head.name.and_then(|it| it.split(['\r', '\n']).next());
     if let Some(name) = name.filter(|it| !it.is_empty()) {
-        write_field(out, b"event: ", &[name.as_bytes()]);
+        write_field(out, b"event: ", &[name.as_bytes()], Vec::extend_from_slice);
     }
-    write_field(out, b"data: ", data);
+    write_field(out, b"data: ", data, extend_escaped);
     out.push(b'\n');
 }
 
 /// Appends a comment, which readers ignore, to `out`.
 pub fn write_comment(out: &mut Vec<u8>, text: &str) {
-    write_field(out, b": ", &[text.as_bytes()]);
+    write_field(out, b": ", &[text.as_bytes()], Vec::extend_from_slice);
     out.push(b'\n');
 }
 
-/// Appends `value` with `prefix` before each line. A CRLF that spans two chunks is one line ending.
-fn write_field(out: &mut Vec<u8>, prefix: &[u8], value: &[&[u8]]) {
+/// Appends `value` with `prefix` before each line, each written by `write_line`. A CRLF that spans two
+/// chunks is one line ending.
+fn write_field(
+    out: &mut Vec<u8>,
+    prefix: &[u8],
+    value: &[&[u8]],
+    write_line: impl Fn(&mut Vec<u8>, &[u8]),
+) {
     out.extend_from_slice(prefix);
     let mut after_cr = false;
     for chunk in value {
@@ -67,7 +73,7 @@ fn write_field(out: &mut Vec<u8>, prefix: &[u8], value: &[&[u8]]) {
                 remainder = &remainder[1..];
             }
             let end = memchr2(b'\r', b'\n', remainder);
-            extend_escaped(out, &remainder[..end.unwrap_or(remainder.len())]);
+            write_line(out, &remainder[..end.unwrap_or(remainder.len())]);
             after_cr = end.is_some_and(|end| remainder[end] == b'\r');
             let Some(end) = end else { break };
             out.push(b'\n');
