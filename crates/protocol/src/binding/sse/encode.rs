@@ -25,8 +25,8 @@ pub struct FrameHead<'a> {
 /// Appends one frame to `out`. The slices in `data` are concatenated, and each line of the data
 /// becomes a `data` field.
 ///
-/// The data is JSON or ASCII text: U+0085, U+2028 and U+2029, at which some clients split lines, are
-/// written as JSON escapes.
+/// The data is JSON or ASCII text, and no character is split between two slices. U+0085, U+2028 and
+/// U+2029, at which some clients split lines, are written as JSON escapes.
 ///
 /// ```
 /// # use latimer_protocol::{Revision, binding::sse};
