@@ -18,7 +18,7 @@ use rustix::process::Signal;
 
 use crate::program::{ServerProcess, TestDir};
 
-const BINDINGS: [ProtocolBinding; 3] =
+static BINDINGS: [ProtocolBinding; 3] =
     [ProtocolBinding::JsonRpc, ProtocolBinding::HttpJson, ProtocolBinding::Grpc];
 
 /// How the message is sent before the server is killed.
@@ -89,6 +89,25 @@ fn user_request(text: &str) -> SendMessageRequest {
     SendMessageRequest { configuration, ..SendMessageRequest::from(message) }
 }
 
+/// One message that is sent before and after a kill.
+struct Round {
+    number: usize,
+    binding: &'static ProtocolBinding,
+    mode: Mode,
+    text: String,
+}
+
+/// Returns every mode over every binding.
+fn rounds() -> impl Iterator<Item = Round> {
+    let modes = MODES.into_iter().flat_map(|mode| BINDINGS.iter().map(move |it| (mode, it)));
+    modes.enumerate().map(|(number, (mode, binding))| Round {
+        number,
+        binding,
+        mode,
+        text: format!("message {number}"),
+    })
+}
+
 /// Delays before the kill, from before the first write to after the agent has finished.
 fn delay(round: usize) -> Duration {
     Duration::from_millis([2, 10, 30, 70, 120, 200, 300, 450, 600][round % 9])
@@ -106,12 +125,10 @@ async fn killed_server_runs_command_once_per_message() {
     let dir = dir.with_file("latimer.toml", &config);
     let mut server = dir.serve(&SERVE);
     let mut finished = 0;
-    for (round, binding) in BINDINGS.iter().cycle().take(9).enumerate() {
-        let text = format!("message {round}");
-        let mode = MODES[round / 3];
+    for Round { number, binding, mode, text } in rounds() {
         let what = format!("{text}, {binding:?}, {mode:?}");
         let request = user_request(&text);
-        let task = kill_and_resend(&dir, &mut server, binding, mode, request, delay(round)).await;
+        let task = kill_and_resend(&dir, &mut server, binding, mode, request, delay(number)).await;
         let task = task.unwrap_or_else(|| panic!("{what}: no task"));
         assert!(task.status.state.is_terminal(), "{what}: {task:?}");
         let lines = std::fs::read_to_string(&runs).unwrap_or_default();
@@ -162,19 +179,17 @@ async fn check_gateway(follow_up: bool) {
     let dir = TestDir::new().with_file("latimer.toml", &config);
     let mut server = dir.serve(&SERVE);
     let mut finished = 0;
-    for (round, binding) in BINDINGS.iter().cycle().take(9).enumerate() {
-        let text = format!("message {round}");
-        let mode = MODES[round / 3];
+    for Round { number, binding, mode, text } in rounds() {
         let what = format!("{text}, {binding:?}, {mode:?}");
         let mut request = user_request(&text);
         if follow_up {
             let client = connect(&server, binding).await;
-            let asked = client.send(user_request(&format!("ask {round}"))).await.unwrap();
+            let asked = client.send(user_request(&format!("ask {number}"))).await.unwrap();
             let SendMessageResponse::Task(asked) = asked else { panic!("{what}: {asked:?}") };
             assert_eq!(asked.status.state, TaskState::InputRequired, "{what}");
             request.message = request.message.with_task(asked.id.clone());
         }
-        let task = kill_and_resend(&dir, &mut server, binding, mode, request, delay(round)).await;
+        let task = kill_and_resend(&dir, &mut server, binding, mode, request, delay(number)).await;
         let count = runs.lock().unwrap().get(&text).copied().unwrap_or_default();
         assert!(count <= 1, "{what}: {count} runs");
         if task.is_some_and(|it| it.status.state == TaskState::Completed) {

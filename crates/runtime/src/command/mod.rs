@@ -374,6 +374,7 @@ mod tests {
     #[test]
     fn run_time_and_concurrency_are_limited_by_default() {
         let command = CommandAgent::new(["sh"]).unwrap();
+        assert_eq!(command.default_policy().record, Record::BeforeStart);
         assert_eq!(command.timeout, Some(Duration::from_secs(3600)));
         assert_eq!(command.default_policy().max_concurrent, Some(64));
         assert_eq!(command.timeout(Duration::ZERO).timeout, None);

@@ -122,3 +122,10 @@ pub(crate) async fn wait_until(client: &Client, id: &TaskId, want: impl Fn(&Task
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
+
+#[test]
+fn gateway_records_messages_before_it_forwards_them() {
+    let agent = RemoteAgent::new("http://127.0.0.1:1").into_agent("gateway");
+    let policy = agent.policy();
+    assert!(policy.direct_replies && policy.record == latimer_server::Record::BeforeStart);
+}

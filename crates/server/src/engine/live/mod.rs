@@ -146,8 +146,10 @@ impl LiveTask {
     }
 
     /// Publishes events that have become durable. `events` may be empty if there are no readers.
-    pub(crate) fn publish(&self, events: Vec<Event>, committed: CommittedState) {
+    /// Returns the state of the task before them.
+    pub(crate) fn publish(&self, events: Vec<Event>, committed: CommittedState) -> TaskState {
         let mut state = self.lock();
+        let state_before = state.task_state;
         if state.readers > 0 {
             let first = committed.revision.get() + 1 - events.len() as u64;
             let revisions = (first..).map(Revision::new);
@@ -163,6 +165,7 @@ impl LiveTask {
         }
         drop(state);
         self.changed.notify_waiters();
+        state_before
     }
 
     /// Returns the events after a revision.

@@ -83,25 +83,14 @@ async fn note_without_event_is_durable() {
     for request in [user_request("alone secret"), immediate_request("alone secret")] {
         let started = send_for_task(&engine, request).await;
         wait_until("the task is finished", async || {
-            let tasks = engine.store().list(&all_tasks()).await.unwrap().tasks;
-            tasks.iter().any(|it| it.id == started.id && it.status.state.is_terminal())
+            listed_tasks(&engine)
+                .await
+                .iter()
+                .any(|it| it.id == started.id && it.status.state.is_terminal())
         })
         .await;
         let note_task = send_for_task(&engine, user_request(&format!("of {}", started.id))).await;
         assert_eq!(note_task.text(), "secret");
-    }
-}
-
-fn all_tasks() -> latimer_store::TaskQuery {
-    latimer_store::TaskQuery {
-        owner: "".into(),
-        agent: None,
-        excluded_agents: Vec::new(),
-        context: None,
-        state: None,
-        status_changed_since: None,
-        after: None,
-        limit: 100,
     }
 }
 
@@ -116,7 +105,7 @@ async fn rejected_message_creates_no_task() {
     }
     let error = events(&engine, stream("refuse such things")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContentTypeNotSupported);
-    assert!(engine.store().list(&all_tasks()).await.unwrap().tasks.is_empty());
+    assert!(listed_tasks(&engine).await.is_empty());
     // A caller that knows the task gets a rejected task instead of the error.
     let started = send_for_task(&engine, immediate_request("refuse such things")).await;
     let failed = events(&engine, subscribe(&started, Some(0))).await.unwrap();

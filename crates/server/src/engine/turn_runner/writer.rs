@@ -511,9 +511,9 @@ impl TurnRunner {
         if committed.task_state.is_terminal() {
             self.engine.quota().release_task(self.key());
         }
-        let state_before = self.live.lock().task_state;
-        self.engine.count_waiting(state_before, committed.task_state);
-        self.live.publish(published, committed);
+        let state = committed.task_state;
+        let state_before = self.live.publish(published, committed);
+        self.engine.count_waiting(state_before, state);
         match (self.webhook.take(), self.engine.0.dispatcher.get()) {
             (Some(webhook), Some(dispatcher)) => dispatcher.activate(self.key(), &webhook.id),
             _ => self.engine.notify_webhooks(self.key()),
